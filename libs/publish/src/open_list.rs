@@ -19,8 +19,6 @@ use crate::work::{Seen, Work, before, later};
 pub(crate) const STEP: i64 = 2;
 /// The most lists of an index, as in a Sitemap. Where there are so many, a list is closed only when it is full.
 const MOST_LISTS: usize = 49_000;
-/// At a guarded place, a list is closed when its entries have this many bytes: it is in memory when it is written.
-const GUARDED_BYTES: u64 = 8 * 1024 * 1024;
 
 /// The open Change List, and its entries.
 pub(crate) struct Open {
@@ -38,8 +36,7 @@ impl Open {
         let count = self.entries.count();
         let is_package_full = self.record.dumped
             && (count >= policy.package_entries || self.record.bytes >= policy.package_bytes);
-        let guarded = if work.place.is_guarded() { GUARDED_BYTES } else { u64::MAX };
-        let most_bytes = policy.most_bytes.min(guarded);
+        let most_bytes = if work.place.is_guarded() { policy.guarded_list_bytes } else { policy.most_bytes };
         count >= policy.most_entries || self.entries.bytes() >= most_bytes || is_package_full
     }
 

@@ -18,6 +18,9 @@ pub struct Policy {
     pub most_entries: u64,
     /// A list ends when its entries have this many bytes: at most 50 MB, as in a Sitemap.
     pub most_bytes: u64,
+    /// At a place that several processes may write, a Change List ends with so many bytes: it is in memory when it is
+    /// written, since a PUT with a condition has no parts.
+    pub guarded_list_bytes: u64,
     /// A new Resource List is made when more than this share of the resources has changed, in percent.
     pub changed_percent: u64,
     /// It is not made more often than this, unless it is small: a first harvest changes much at a time.
@@ -62,6 +65,7 @@ impl Default for Policy {
             most_entries: 50_000,
             // The header and the last entry come on top.
             most_bytes: 49_900_000,
+            guarded_list_bytes: 8 * 1024 * 1024,
             changed_percent: 5,
             edition_pause: Duration::from_secs(600),
             small: 10_000,

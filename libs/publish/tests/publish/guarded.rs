@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use object_store::memory::InMemory;
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use publish::{CatalogRecords, Place, Policy, Publication, PublishError};
@@ -113,6 +114,27 @@ async fn nor_does_the_first_list_of_a_publication() {
     let mut fresh = Follower::new(&world.objects);
     fresh.follow().await;
     assert_eq!(fresh.held, world.stored().await);
+}
+
+#[tokio::test]
+async fn a_change_list_ends_before_it_is_large_only_where_it_is_written_from_memory() {
+    for (is_shared, lists) in [(true, 3), (false, 1)] {
+        let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let place = Place::bucket("memory", Arc::clone(&objects));
+        let place = if is_shared { place.shared() } else { place };
+        let policy =
+            Policy { most_entries: 1_000, guarded_list_bytes: 1, changed_percent: 1_000_000, ..small() };
+        let mut world = World::at(place, objects, policy).await;
+        world.put("000", "body").await;
+        world.publish().await;
+        for number in 1..4 {
+            world.put(&format!("{number:03}"), "body").await;
+            world.publish().await;
+        }
+        let files = world.files().await;
+        let found = files.iter().filter(|(path, _)| path.starts_with("changelist/")).count();
+        assert_eq!(found, lists, "shared: {is_shared}");
+    }
 }
 
 #[tokio::test]
