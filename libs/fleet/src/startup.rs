@@ -56,8 +56,8 @@ where
     }
 }
 
-/// The work of a service. [`Stopped`] is a success, because the service has stopped as requested. It is boxed, so that a
-/// service is compiled in its own crate, and not once more in each of its users.
+/// The work of a service. [`Stopped`] is a success, because the service has stopped as requested. It is boxed, so that
+/// a service is compiled in its own crate, and not once more in each of its users.
 ///
 /// # Errors
 /// Every other error, unchanged.

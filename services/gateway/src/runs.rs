@@ -171,8 +171,8 @@ fn internal(error: serde_json::Error) -> ApiError {
 /// Requests a run of a Source. With a key, a repeated request gets the same response.
 ///
 /// # Errors
-/// When there is no such Source, its last run of that kind is not over, the key was used for another request, or repairs
-/// are asked of a run that is no audit.
+/// When there is no such Source, its last run of that kind is not over, the key was used for another request, or
+/// repairs are asked of a run that is no audit.
 pub(crate) async fn submit_once(
     gateway: &Gateway,
     caller: &Caller,
