@@ -36,7 +36,7 @@ pub(super) async fn answer(State(inner): State<Arc<Inner>>, request: Request<Bod
     let verb = arguments.iter().find(|(name, _)| name == "verb").map(|(_, value)| value.as_str());
     let path = parts.uri.path();
     let contact = parts.headers.get(header::FROM).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    inner.changing().log.arrived(verb.unwrap_or(path), format!("{path}?{raw}"), contact);
+    let _open = Open::arrived(&inner, verb.unwrap_or(path), format!("{path}?{raw}"), contact);
     if let Some(latency) = inner.spec.latency {
         tokio::time::sleep(latency).await;
     }
@@ -44,6 +44,22 @@ pub(super) async fn answer(State(inner): State<Arc<Inner>>, request: Request<Bod
         if path == "/oai" { protocol(&inner, &parts, &arguments, &raw) } else { site(&inner, &parts) };
     inner.changing().log.answered(response.status().as_u16());
     response
+}
+
+/// A request that is open: until its response goes out, or until its client is gone.
+struct Open<'a>(&'a Inner);
+
+impl<'a> Open<'a> {
+    fn arrived(inner: &'a Inner, what: &str, request: String, contact: &str) -> Self {
+        inner.changing().log.arrived(what, request, contact);
+        Self(inner)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.changing().log.left();
+    }
 }
 
 fn protocol(inner: &Inner, parts: &Parts, arguments: &[(String, String)], raw: &str) -> Response {

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use flate2::read::GzDecoder;
 use futures::executor::block_on;
@@ -70,6 +71,25 @@ fn failures_come_to_lists_and_records_in_turn_and_are_logged() {
     let log = repository.requests();
     assert_eq!((log.count("ListRecords"), log.count("Identify")), (6, 1));
     assert_eq!((log.by_status[&503], log.by_status[&403], log.impatient), (1, 1, 5));
+}
+
+#[test]
+fn a_request_whose_client_is_gone_is_open_no_more() {
+    let spec = RepositorySpec::default().records(20).latency(Duration::from_millis(50));
+    let repository = block_on(SimulatedRepository::start(spec)).unwrap();
+    let mut stream = TcpStream::connect(repository.url().strip_prefix("http://").unwrap()).unwrap();
+    write!(stream, "GET {LIST} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    while repository.requests().max_open == 0 {
+        std::thread::yield_now();
+    }
+    drop(stream);
+    // The repository hears of it soon, but not at once.
+    let most = (0..100).map(|_| {
+        repository.reset_requests();
+        assert_eq!(get(&repository, LIST).status, 200);
+        repository.requests().max_open
+    });
+    assert!(most.into_iter().any(|most| most == 1), "it was counted beside each later one");
 }
 
 #[test]

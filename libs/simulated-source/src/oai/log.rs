@@ -77,8 +77,12 @@ impl Log {
 
     /// A response goes out.
     pub(super) fn answered(&mut self, status: u16) {
-        self.open = self.open.saturating_sub(1);
         *self.done.by_status.entry(status).or_default() += 1;
+    }
+
+    /// A request is no longer open.
+    pub(super) fn left(&mut self) {
+        self.open = self.open.saturating_sub(1);
     }
 
     pub(super) fn read(&self) -> RepositoryLog {
