@@ -35,6 +35,9 @@ pub(crate) async fn answer(State(inner): State<Arc<Inner>>, request: Request<Bod
     if inner.spec.count_paths {
         inner.counters.path(path);
     }
+    if open.is_some() {
+        inner.gate.pass(path).await;
+    }
     if let Some(latency) = inner.spec.latency {
         tokio::time::sleep(latency).await;
     }

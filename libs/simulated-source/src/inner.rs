@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use super::content::Content;
 use super::fault::{Faults, Target};
+use super::gate::Gate;
 use super::requests::Counters;
 use super::spec::SourceSpec;
 use super::world::{Present, World};
@@ -14,6 +15,8 @@ pub(crate) struct Inner {
     pub(crate) spec: SourceSpec,
     pub(crate) content: Content,
     pub(crate) counters: Counters,
+    /// Before the answers to requests for resources.
+    pub(crate) gate: Gate,
     /// `/<set>/`
     prefix: String,
     base: OnceLock<String>,
@@ -26,6 +29,7 @@ impl Inner {
         Inner {
             content: Content::new(spec.seed, spec.size),
             counters: Counters::default(),
+            gate: Gate::default(),
             prefix: format!("/{}/", spec.set),
             base: OnceLock::new(),
             world: Mutex::new(World::new(spec.seed, spec.resources, spec.entries_per_list)),

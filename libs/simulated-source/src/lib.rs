@@ -7,6 +7,7 @@ mod condition;
 mod content;
 mod document;
 mod fault;
+mod gate;
 mod inner;
 mod oai;
 mod open;
@@ -25,6 +26,7 @@ use axum::Router;
 pub use change::{Change, ChangeKind, Changes};
 pub use clock::{SimClock, SimTime};
 pub use fault::{Fault, Target};
+pub use gate::Gate;
 pub use oai::{
     Deletions, ExpectedRecord, Failure, FileFormat, LandingFault, RepositoryFault, RepositoryLog,
     RepositorySpec, SimulatedRepository, Unit,
@@ -166,6 +168,17 @@ impl SimulatedSource {
     /// Clears all faults.
     pub fn clear_faults(&self) {
         self.inner.faults().clear();
+    }
+
+    /// Answers so many requests for resources from now on. Later ones wait until more are allowed, so that a harvest
+    /// cannot come to its end meanwhile.
+    pub fn allow(&self, resources: u64) {
+        self.inner.gate.allow("", resources);
+    }
+
+    /// Answers all requests again, also those that wait.
+    pub fn allow_all(&self) {
+        self.inner.gate.allow_all();
     }
 
     /// The true state of all resources now, in the order of their indices; generated one at a time.

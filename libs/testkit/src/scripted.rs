@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures::stream;
 use http::{HeaderMap, Method, Request, StatusCode};
 
-use simulated_source::{Serving, cut_off};
+use simulated_source::{Gate, Serving, cut_off};
 
 /// Larger request bodies are not recorded.
 const MOST_RECORDED: usize = 1024 * 1024;
@@ -55,6 +55,7 @@ struct Script {
     fallbacks: BTreeMap<String, Reply>,
     requests: Vec<Recorded>,
     unexpected: Vec<String>,
+    gate: Arc<Gate>,
 }
 
 impl ScriptedServer {
@@ -88,6 +89,17 @@ impl ScriptedServer {
     pub fn always(&self, path: &str, reply: Reply) -> &ScriptedServer {
         self.script().fallbacks.insert(path.to_owned(), reply);
         self
+    }
+
+    /// Answers so many requests from now on whose path begins so. Later ones wait until more are allowed, so that their
+    /// client cannot come to its end meanwhile.
+    pub fn allow(&self, path: &str, requests: u64) {
+        self.script().gate.allow(path, requests);
+    }
+
+    /// Answers all requests again, also those that wait.
+    pub fn allow_all(&self) {
+        self.script().gate.allow_all();
     }
 
     /// The requests so far, in the order of their arrival.
@@ -200,7 +212,7 @@ async fn answer(State(script): State<Arc<Mutex<Script>>>, request: Request<Body>
     let path = parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
     let body = to_bytes(body, MOST_RECORDED).await.unwrap_or_default();
     let recorded = Recorded { method: parts.method, path: path.clone(), headers: parts.headers, body };
-    let reply = {
+    let (reply, gate) = {
         let mut script = script.lock().expect("no holder panics");
         let line = format!("{} {path}", recorded.method);
         script.requests.push(recorded);
@@ -209,8 +221,9 @@ async fn answer(State(script): State<Arc<Mutex<Script>>>, request: Request<Body>
         if reply.is_none() {
             script.unexpected.push(line);
         }
-        reply
+        (reply, Arc::clone(&script.gate))
     };
+    gate.pass(&path).await;
     let Some(reply) = reply else {
         return plain(format!("the script has no (further) reply for {path}\n"));
     };

@@ -36,7 +36,9 @@ pub(super) async fn answer(State(inner): State<Arc<Inner>>, request: Request<Bod
     let verb = arguments.iter().find(|(name, _)| name == "verb").map(|(_, value)| value.as_str());
     let path = parts.uri.path();
     let contact = parts.headers.get(header::FROM).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let _open = Open::arrived(&inner, verb.unwrap_or(path), format!("{path}?{raw}"), contact);
+    let what = verb.unwrap_or(path);
+    let _open = Open::arrived(&inner, what, format!("{path}?{raw}"), contact);
+    inner.gate.pass(what).await;
     if let Some(latency) = inner.spec.latency {
         tokio::time::sleep(latency).await;
     }

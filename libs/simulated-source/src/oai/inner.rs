@@ -10,6 +10,7 @@ use super::token::Tokens;
 use super::world::World;
 use crate::clock::SimTime;
 use crate::content::Content;
+use crate::gate::Gate;
 
 /// All that changes while it runs, under one lock: an answer is a moment of the repository.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ pub(super) struct Changing {
 pub(super) struct Inner {
     pub(super) spec: RepositorySpec,
     pub(super) content: Content,
+    pub(super) gate: Gate,
     changing: Mutex<Changing>,
     site: OnceLock<String>,
     answers: AtomicU64,
@@ -35,6 +37,7 @@ impl Inner {
     pub(super) fn new(spec: RepositorySpec) -> Inner {
         Inner {
             content: Content::new(spec.seed, spec.file_size),
+            gate: Gate::default(),
             changing: Mutex::new(Changing {
                 world: World::new(&spec),
                 faults: Faults::default(),

@@ -151,6 +151,17 @@ impl SimulatedRepository {
         self.inner.changing().faults.fail_next(failure, times);
     }
 
+    /// Answers so many requests of a verb from now on, or of those whose path begins so. Later ones wait until more are
+    /// allowed, so that a harvest cannot come to its end meanwhile.
+    pub fn allow(&self, verb_or_path: &str, requests: u64) {
+        self.inner.gate.allow(verb_or_path, requests);
+    }
+
+    /// Answers all requests again, also those that wait.
+    pub fn allow_all(&self) {
+        self.inner.gate.allow_all();
+    }
+
     /// Clears all faults and failures.
     pub fn clear_faults(&self) {
         self.inner.changing().faults.clear();

@@ -23,6 +23,7 @@ pub(super) async fn answer(
 ) -> Response<Body> {
     let path = uri.path().to_owned();
     *inner.world().requests.entry(path.clone()).or_default() += 1;
+    inner.gate.pass(&path).await;
     if let Some(latency) = inner.spec.latency.filter(|_| path.starts_with("/w/")) {
         tokio::time::sleep(latency).await;
     }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use axum::Router;
 
+use crate::gate::Gate;
 use crate::serving::Serving;
 
 pub use spec::{PageFault, PageSitemap, PagesSpec};
@@ -28,6 +29,7 @@ pub struct SimulatedPages {
 struct Inner {
     spec: PagesSpec,
     base: OnceLock<String>,
+    gate: Gate,
     world: Mutex<World>,
 }
 
@@ -47,7 +49,8 @@ impl SimulatedPages {
     /// # Errors
     /// When no port can be listened on.
     pub async fn start(spec: PagesSpec) -> io::Result<Self> {
-        let inner = Arc::new(Inner { spec, base: OnceLock::new(), world: Mutex::default() });
+        let (base, gate) = (OnceLock::new(), Gate::default());
+        let inner = Arc::new(Inner { spec, base, gate, world: Mutex::default() });
         let routes = Router::new().fallback(answer::answer).with_state(Arc::clone(&inner));
         let serving = Serving::start(0, "simulated-pages", routes)?;
         inner.base.get_or_init(|| serving.url());
@@ -104,6 +107,17 @@ impl SimulatedPages {
     /// Lets the sitemap no longer list a page.
     pub fn drop_page(&self, page: u32) {
         self.inner.world().unlisted.push(page);
+    }
+
+    /// Answers so many requests from now on whose path begins so. Later ones wait until more are allowed, so that a
+    /// harvest cannot come to its end meanwhile.
+    pub fn allow(&self, prefix: &str, requests: u64) {
+        self.inner.gate.allow(prefix, requests);
+    }
+
+    /// Answers all requests again, also those that wait.
+    pub fn allow_all(&self) {
+        self.inner.gate.allow_all();
     }
 
     /// Requests by path, since the start or the last reset.

@@ -29,8 +29,11 @@ async fn closed_change_lists_under_an_index_that_has_not_changed_since_are_read_
     for changes in [100, 30, 3] {
         source.change(Changes { create: changes / 3, update: changes / 3, delete: changes / 3 });
         source.reset_requests();
+        // It cannot end before it is killed.
+        source.allow(changes / 3);
         let syncing = Process::start(&mut copy.command("sync", &[&source.well_known()]));
         syncing.kill_when(|| source.requests().resources >= changes / 3).await;
+        source.allow_all();
         abandon(&copy).await;
         copy.sync(&source.well_known()).exits(0);
         copy.mirrors(&source);

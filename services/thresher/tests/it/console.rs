@@ -297,6 +297,8 @@ async fn a_run_is_steered_by_forms_and_its_page_asks_again_for_what_changes() {
     let (_fleet, _all, api) = fleet().await;
     let at = added(&api, &source).await;
     let visitor = Visitor::of(&api).signed_in(OPERATE).await;
+    // It cannot end before it is steered.
+    source.allow(20);
     let asked = visitor.post(&format!("{at}/runs"), &[]).await.is(StatusCode::SEE_OTHER);
     let run = asked.header("location").to_owned();
     crate::common::asked_for(&source, 20).await;
@@ -312,12 +314,15 @@ async fn a_run_is_steered_by_forms_and_its_page_asks_again_for_what_changes() {
     let part = visitor.page(&format!("{run}/progress?seen=running")).await;
     assert!(part.starts_with("<div id=\"progress\""), "{part}");
     visitor.post(&format!("{run}/pause"), &[]).await.is(StatusCode::SEE_OTHER);
+    source.allow_all();
     assert!(stands("paused").await.contains("Resume"));
     let part = visitor.get(&format!("{run}/progress?seen=running")).await;
     assert_eq!(part.header("hx-refresh"), "true", "the page has other forms now");
+    source.allow(20);
     visitor.post(&format!("{run}/resume"), &[]).await.is(StatusCode::SEE_OTHER);
     stands("running").await;
     visitor.post(&format!("{run}/cancel"), &[]).await.is(StatusCode::SEE_OTHER);
+    source.allow_all();
     let page = stands("cancelled").await;
     assert!(!page.contains("/cancel\""), "nothing is left to be steered: {page}");
     let refused = visitor.post(&format!("{run}/pause"), &[]).await.is(StatusCode::CONFLICT);

@@ -347,8 +347,11 @@ async fn a_kill_in_the_middle_of_the_pages_loses_nothing() {
     let latency = Some(std::time::Duration::from_millis(20));
     let case = Case::of(PagesSpec { pages: 150, catalog: true, latency, ..PagesSpec::default() }).await;
     let url = case.source.url();
+    // It cannot end before it is killed.
+    case.source.allow("/w/", 70);
     let process = Process::start(&mut case.copy.command("sync", &[&url]));
     process.kill_when(|| case.pages_asked() > 60).await;
+    case.source.allow_all();
     let run = case.sync(&url, &[]).exits(0);
     case.holds_all();
     assert_eq!(run.json()["in_sync"], true, "{run}");

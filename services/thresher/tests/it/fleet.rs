@@ -284,15 +284,20 @@ async fn a_run_waits_goes_on_and_ends_as_the_operator_wants() {
     let url = source.well_known();
     let _all = fleet.start(&[], "");
     fleet.add(&url, &[]);
+    // It cannot end before the operator's word is there.
+    source.allow(50);
     fleet.run("submit", &url, &[]).exits(0);
     asked_for(&source, 50).await;
     fleet.run("pause", &url, &[]).exits(0);
+    source.allow_all();
     until_state(&fleet, "paused").await;
     let asked = source.requests().resources;
     assert!(asked < 600, "{asked}");
+    source.allow(50);
     fleet.run("resume", &url, &[]).exits(0);
     asked_for(&source, asked + 50).await;
     fleet.run("cancel", &url, &[]).exits(0);
+    source.allow_all();
     until_state(&fleet, "cancelled").await;
     assert!(source.requests().resources < 600);
 

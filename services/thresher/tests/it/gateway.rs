@@ -165,6 +165,8 @@ async fn the_same_submission_twice_is_one_run_and_runs_are_steered() {
     let (_fleet, _all, api) = fleet().await;
     let at = added(&api, &source).await;
     let api = api.with(Some(OPERATE));
+    // It cannot end before it is steered.
+    source.allow(20);
     let submit = |key: &'static str, body: Value| {
         send(api.request(Method::POST, &format!("{at}/runs")).header("idempotency-key", key).json_body(&body))
     };
@@ -179,11 +181,14 @@ async fn the_same_submission_twice_is_one_run_and_runs_are_steered() {
     let run = first.header("location").to_owned();
     crate::common::asked_for(&source, 20).await;
     api.post(&format!("{run}/pause"), Value::Null).await.is(StatusCode::OK);
+    source.allow_all();
     until_state(&api, &run, "paused").await;
+    source.allow(20);
     api.post(&format!("{run}/resume"), Value::Null).await.is(StatusCode::OK);
     until_state(&api, &run, "running").await;
     send(api.with(Some(ADMIN)).request(Method::DELETE, &at)).await.is(StatusCode::CONFLICT);
     api.post(&format!("{run}/cancel"), Value::Null).await.is(StatusCode::OK);
+    source.allow_all();
     let last = told(&api, &run).await.pop().unwrap();
     assert_eq!(last["state"], "cancelled");
     // A finished run stays available, even after another run.

@@ -111,9 +111,12 @@ async fn what_a_run_had_changed_that_is_given_up_is_told_and_the_next_one_tells_
     let fleet = fleet().await;
     let _all = fleet.start(&HARVESTERS, "");
     fleet.add(&harvested.well_known(), &["--notify", &page.uri("/me")]);
+    // It cannot end before it is given up.
+    harvested.allow(200);
     fleet.run("submit", &harvested.well_known(), &[]).exits(0);
     asked_for(&harvested, 200).await;
     fleet.run("cancel", &harvested.well_known(), &[]).exits(0);
+    harvested.allow_all();
     until("what it had stored is told", || stored() > 0).await;
     assert!(stored() < 400, "{} are stored already", stored());
     // It is sent before the run has ended.

@@ -428,8 +428,11 @@ async fn a_harvest_that_is_killed_goes_on_with_its_token_and_loses_nothing() {
     let case = Case::of(RepositorySpec::default().page_size(20).latency(Duration::from_millis(5))).await;
     let base = case.repository.base_url();
     for pages in [10, 25, 40] {
+        // Few more, so that it cannot end before it is killed.
+        case.repository.allow("ListRecords", pages + 3 - case.requests("ListRecords"));
         let sync = Process::start(&mut case.copy.command("sync", &[&base]));
         sync.kill_when(|| case.requests("ListRecords") >= pages).await;
+        case.repository.allow_all();
         case.repository.update(pages);
     }
     let run = case.sync(&[]).exits(0);

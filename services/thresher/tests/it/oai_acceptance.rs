@@ -82,8 +82,10 @@ async fn a_kill_between_two_pages_with_tokens_of_a_minute_doubles_no_record() {
     let case = Case::of(thousand().latency(Duration::from_millis(50))).await;
     case.repository.set_fault(RepositoryFault::ShortTokenLife(Duration::from_secs(60)));
     let base = case.repository.base_url();
+    case.repository.allow("ListRecords", 5);
     let sync = Process::start(&mut case.copy.command("sync", &[&base]));
     sync.kill_when(|| case.requests("ListRecords") >= 5).await;
+    case.repository.allow_all();
     let run = case.sync(&[]).exits(0);
     assert_eq!((run.count("failed"), run.count("gaps")), (0, 0), "{run}");
     case.is_whole();
@@ -96,10 +98,12 @@ async fn records_that_offset_tokens_skip_are_held_at_the_end() {
     let case = Case::of(spec).await;
     case.repository.set_fault(RepositoryFault::OffsetTokens);
     let base = case.repository.base_url();
+    case.repository.allow("ListRecords", 4);
     let mut sync = Process::start(&mut case.copy.command("sync", &[&base]));
     assert!(sync.until(|| case.requests("ListRecords") >= 4).await, "it ended too early");
     // They leave the list, and all behind them move up.
     (10..15).for_each(|index| case.repository.delete(index));
+    case.repository.allow_all();
     assert_eq!(sync.end(), Some(0));
     let present = case.copy.present();
     let skipped: Vec<u64> = (15..1_000).filter(|index| !present.contains_key(&case.uri(*index))).collect();
@@ -113,10 +117,12 @@ async fn records_that_offset_tokens_skip_while_others_change_are_held_after_the_
     let case = Case::of(thousand().latency(Duration::from_millis(20))).await;
     case.repository.set_fault(RepositoryFault::OffsetTokens);
     let base = case.repository.base_url();
+    case.repository.allow("ListRecords", 4);
     let mut sync = Process::start(&mut case.copy.command("sync", &[&base]));
     assert!(sync.until(|| case.requests("ListRecords") >= 4).await, "it ended too early");
     // They move to the end of the list, which is as long as before: nothing tells that records are skipped.
     (10..15).for_each(|index| case.repository.update(index));
+    case.repository.allow_all();
     assert_eq!(sync.end(), Some(0));
     case.repository.reset_requests();
     let run = case.sync(&[]).exits(0);
@@ -300,13 +306,17 @@ async fn a_repository_that_asks_for_patience_deep_in_a_list_is_left_alone_and_th
     for token_dies in [false, true] {
         let case = Case::of(thousand().latency(Duration::from_millis(20))).await;
         let base = case.repository.base_url();
+        case.repository.allow("ListRecords", 6);
         let mut sync = Process::start(&mut case.copy.command("sync", &[&base]));
         assert!(sync.until(|| case.requests("ListRecords") >= 6).await, "it ended too early");
         case.repository.fail_next(Failure::Status(503, 2), 1);
+        // The one that fails, unless that is the sixth.
+        case.repository.allow("ListRecords", 1);
         assert!(sync.until(|| case.repository.requests().by_status.contains_key(&503)).await, "no failure");
         if token_dies {
             case.repository.expire_tokens();
         }
+        case.repository.allow_all();
         assert_eq!(sync.end(), Some(0));
         let log = case.repository.requests();
         assert_eq!(log.impatient, 0, "{log:?}");

@@ -231,10 +231,12 @@ async fn lists_of_identifiers_do_not_make_files_absent() {
     case.repository.set_fault(RepositoryFault::OffsetTokens);
     let base = case.repository.base_url();
     let options = [&base, "--retries", "0", "--follow-links", "content"];
+    case.repository.allow("ListRecords", 4);
     let mut sync = Process::start(&mut case.copy.command("sync", &options));
     assert!(sync.until(|| case.requests("ListRecords") >= 4).await, "it ended too early");
     // They move to the end of the list. Offsets skip others, so the next run lists all identifiers.
     (10..15).for_each(|index| case.repository.update(index));
+    case.repository.allow_all();
     assert_eq!(sync.end(), Some(0));
     case.repository.reset_requests();
     let run = case.sync(&[]).exits(0);
@@ -300,8 +302,11 @@ async fn a_harvest_of_files_that_is_killed_loses_none() {
     let base = case.repository.base_url();
     let words = [base.as_str(), "--retries", "0", "--follow-links", "content"];
     for files in [60, 200] {
+        // Few more, so that it cannot end before it is killed.
+        case.repository.allow("/files", files + 10 - case.requests("/files"));
         let sync = Process::start(&mut case.copy.command("sync", &words));
         sync.kill_when(|| case.requests("/files") >= files).await;
+        case.repository.allow_all();
     }
     let run = case.sync(&[]).exits(0);
     assert_eq!((run.count("failed"), run.count("gaps")), (0, 0), "{run}");

@@ -34,11 +34,19 @@ fn every_file_is_whole(source: &SimulatedSource, copy: &Destination) {
     }
 }
 
+/// Kills a harvest when this many more requests for resources have come. It is given few more, so it cannot end before.
+async fn killed_in(source: &SimulatedSource, copy: &Destination, requests: u64) {
+    let enough = source.requests().resources + requests;
+    source.allow(requests + 10);
+    start(source, copy).kill_when(|| source.requests().resources >= enough).await;
+    source.allow_all();
+}
+
 /// Kills a harvest after this many requests for resources, runs the same command again, and counts repeated requests.
 async fn killed_after(requests: u64, resources: u64) {
     let source = source(small(resources).entries_per_list(resources / 5)).await;
     let copy = Destination::directory();
-    start(&source, &copy).kill_when(|| source.requests().resources >= requests).await;
+    killed_in(&source, &copy, requests).await;
     every_file_is_whole(&source, &copy);
     let documents = source.requests().documents;
     assert_eq!(requests_at(&source, ROBOTS), 1);
@@ -120,8 +128,8 @@ async fn killed_before_the_source_has_answered() {
 async fn killed_again_and_again_it_still_comes_to_its_end() {
     let source = source(small(600)).await;
     let copy = Destination::directory();
-    for requests in [100, 200, 300, 400, 500] {
-        start(&source, &copy).kill_when(|| source.requests().resources >= requests).await;
+    for _ in 0..5 {
+        killed_in(&source, &copy, 100).await;
         every_file_is_whole(&source, &copy);
     }
     copy.sync(&source.well_known()).exits(0);
@@ -135,7 +143,7 @@ async fn killed_while_it_follows_changes() {
     copy.sync(&source.well_known()).exits(0);
     source.change(Changes { create: 100, update: 200, delete: 50 });
     source.reset_requests();
-    start(&source, &copy).kill_when(|| source.requests().resources >= 100).await;
+    killed_in(&source, &copy, 100).await;
     copy.sync(&source.well_known()).exits(0);
     copy.mirrors(&source);
     assert!(source.requests().resources < 400, "{:?} for 300 changes", source.requests().resources);
@@ -145,7 +153,7 @@ async fn killed_while_it_follows_changes() {
 async fn what_changed_after_the_kill_is_followed_too() {
     let source = source(small(600)).await;
     let copy = Destination::directory();
-    start(&source, &copy).kill_when(|| source.requests().resources >= 300).await;
+    killed_in(&source, &copy, 300).await;
     // The pending records declare bytes that the Source no longer has.
     source.change(Changes { create: 20, update: 100, delete: 30 });
     let resumed = copy.sync(&source.well_known());
@@ -158,10 +166,13 @@ async fn what_changed_after_the_kill_is_followed_too() {
 async fn a_harvest_can_be_read_while_it_is_under_way_and_as_a_kill_has_left_it() {
     let source = source(small(400).latency(Duration::from_millis(5))).await;
     let copy = Destination::directory();
+    source.allow(100);
     let mut running = start(&source, &copy);
     assert!(running.until(|| source.requests().resources >= 100).await);
     let under_way = copy.ls();
+    source.allow(110);
     running.kill_when(|| source.requests().resources >= 200).await;
+    source.allow_all();
     assert_eq!(under_way.len(), 400, "all that is planned is listed, held or pending");
     let left = copy.ls();
     let states = |state: &str| left.values().filter(|held| held.state == state).count();
@@ -175,8 +186,10 @@ async fn a_harvest_can_be_read_while_it_is_under_way_and_as_a_kill_has_left_it()
 async fn a_second_harvest_of_the_same_destination_does_no_harm_to_the_first() {
     let source = source(small(400).latency(Duration::from_millis(5))).await;
     let copy = Destination::directory();
+    source.allow(110);
     let mut first = start(&source, &copy);
     assert!(first.until(|| source.requests().resources >= 100).await);
+    source.allow_all();
     // One of the two wins, or the second is refused. In the end a single command finds everything in sync.
     copy.sync(&source.well_known());
     first.end();
@@ -195,6 +208,8 @@ async fn an_interrupt_from_the_keyboard_stops_in_good_order() {
     let mut interrupting =
         Command::new(python).args(["-c", interrupt]).stdin(Stdio::piped()).spawn().unwrap();
     let mut command = copy.command("sync", &[&source.well_known()]);
+    // It cannot end before the signal comes.
+    source.allow(110);
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     until("100 requests for resources come", || {
@@ -204,6 +219,7 @@ async fn an_interrupt_from_the_keyboard_stops_in_good_order() {
     .await;
     writeln!(interrupting.stdin.take().unwrap(), "{}", child.id()).unwrap();
     assert!(interrupting.wait().unwrap().success());
+    source.allow_all();
     let stopped = Run::ended(&command, &child.wait_with_output().unwrap()).exits(3);
     assert!(stopped.complaint().contains("again"), "{stopped}");
     every_file_is_whole(&source, &copy);

@@ -84,6 +84,8 @@ async fn a_source_that_goes_away_in_the_middle_is_taken_up_when_it_is_back() {
     let way_in = first.well_known();
     let port = first.url().rsplit(':').next().unwrap().parse().unwrap();
     let copy = Destination::directory();
+    // It cannot end before the Source is gone.
+    first.allow(200);
     let mut command = copy.command("sync", &[&way_in, "--json"]);
     let child =
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();

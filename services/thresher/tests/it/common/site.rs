@@ -38,6 +38,16 @@ impl Site {
         self.0.push(path, reply);
     }
 
+    /// Answers so many requests from now on. Later ones wait until all are allowed.
+    pub(crate) fn allow(&self, requests: u64) {
+        self.0.allow("", requests);
+    }
+
+    /// Answers all requests again, also those that wait.
+    pub(crate) fn allow_all(&self) {
+        self.0.allow_all();
+    }
+
     /// How often a path was requested.
     pub(crate) fn requests_at(&self, path: &str) -> usize {
         self.0.requests_at(path).len()

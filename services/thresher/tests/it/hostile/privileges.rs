@@ -74,10 +74,13 @@ async fn a_fleet_does_all_its_work_with_users_and_keys_that_may_do_nothing_else(
 
     // A harvest that is paused, resumes, and follows changes; a dump; an audit.
     fleet.add(&url, &["--publish"]);
+    // It cannot end before it is paused.
+    source.allow(20);
     fleet.run("submit", &url, &[]).exits(0);
     asked_for(&source, 20).await;
     fleet.run("pause", &url, &[]).exits(0);
     fleet.run("resume", &url, &[]).exits(0);
+    source.allow_all();
     fleet.watch(&url).await.exits(0);
     source.change(Changes { create: 2, update: 3, delete: 1 });
     fleet.harvest(&url).await.exits(0);

@@ -380,7 +380,10 @@ async fn lnk_5_a_killed_run_goes_on_with_what_links_lead_to() {
     let list = case.list(1, &entries);
     let options = ["--follow-links", "item"];
     let mut command = case.copy.command("sync", &[&[list.as_str()], &options[..]].concat());
+    // It cannot end before it is killed.
+    case.site.allow(PAGES as u64 + 20);
     Process::start(&mut command).kill_when(|| case.site.paths().len() > PAGES).await;
+    case.site.allow_all();
     let before = case.copy.ls().len();
     let run = case.follows(&list, "item", &[]).exits(0);
     assert_eq!(run.json()["in_sync"], true, "{run}");
