@@ -14,6 +14,8 @@ use tokio::runtime::{Builder, Runtime};
 
 /// How long a connection stays open after the last byte of a cut-off body, so that its bytes still arrive.
 const BEFORE_CUT: Duration = Duration::from_millis(50);
+/// The longest time that a server may take to end.
+const LONGEST_END: Duration = Duration::from_secs(30);
 
 /// A running server; it ends when dropped.
 #[derive(Debug)]
@@ -51,8 +53,9 @@ impl Serving {
 impl Drop for Serving {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Blocking on it is not allowed inside a test's runtime.
-            runtime.shutdown_background();
+            // Its port is closed when this returns. Waiting for that inside a test's runtime takes a thread of its own.
+            let ending = std::thread::spawn(move || runtime.shutdown_timeout(LONGEST_END));
+            let _ = ending.join();
         }
     }
 }

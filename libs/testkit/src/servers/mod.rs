@@ -13,6 +13,7 @@ mod venv;
 
 pub use chromium::ChromeDriver;
 pub use nats::{NatsFixture, NatsServer};
+pub use ports::free_port;
 pub use seaweed::{S3Fixture, SeaweedServer};
 pub use venv::{Venv, target_directory};
 

@@ -6,6 +6,7 @@ use std::io::Read as _;
 use reqwest::{Client, StatusCode, header};
 use sha2::{Digest, Sha256};
 use simulated_source::{Algorithm, ChangeKind, Changes, Fault, SimulatedSource, Size, SourceSpec};
+use testkit::waiting::until;
 
 async fn text(uri: &str) -> String {
     reqwest::get(uri).await.unwrap().error_for_status().unwrap().text().await.unwrap()
@@ -188,10 +189,14 @@ async fn a_range_is_served_unless_the_resource_changed_meanwhile() {
 
 #[tokio::test]
 async fn the_most_requests_open_at_once_are_seen() {
-    let patient = spec(8).latency(std::time::Duration::from_millis(200));
-    let source = SimulatedSource::start(patient).await.unwrap();
+    let source = SimulatedSource::start(spec(8)).await.unwrap();
+    source.allow(0);
     let gets = (0..8).map(|index| reqwest::get(source.resource_uri(index)));
-    futures::future::join_all(gets).await;
+    let answer = async {
+        until("all are open", || source.requests().resources == 8).await;
+        source.allow_all();
+    };
+    tokio::join!(futures::future::join_all(gets), answer);
     assert_eq!(source.requests().max_in_flight, 8);
     source.reset_requests();
     assert_eq!(source.requests(), Default::default());

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt as _};
 use model::{Disposition, ProblemReason, SystemClock};
 use testkit::scripted::{Reply, ScriptedServer};
-use tokio::net::TcpListener;
+use testkit::servers::free_port;
 use tokio::time::Instant;
 use web::{Carried, Client, ConnectFault, ErrorKind, Phase, Transport, WebConfig, WebError};
 
@@ -136,9 +136,7 @@ async fn a_server_that_speaks_something_else_is_no_answer() {
 
 #[tokio::test]
 async fn a_port_where_nothing_listens_refuses() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let address = format!("127.0.0.1:{}", free_port());
     let error = client().get(request(&format!("http://{address}/a"))).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Connect(ConnectFault::Refused), "{error}");
     assert!(error.to_string().starts_with(&format!("{address} refuses connections")), "{error}");

@@ -8,7 +8,7 @@ use crate::common::{Fleet, source, wait};
 use reqwest::StatusCode;
 use serde_json::Value;
 use simulated_source::{Changes, Fault, SourceSpec};
-use testkit::servers::{NatsFixture, S3Fixture};
+use testkit::servers::{NatsFixture, S3Fixture, free_port};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
@@ -170,9 +170,7 @@ async fn a_watch_goes_on_with_another_gateway_when_its_own_dies() {
 #[tokio::test]
 async fn serve_gives_the_commands_of_its_user_a_token_and_nobody_else() {
     let fleet = Fleet::new(&NatsFixture::get().await.url, S3Fixture::get().await);
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
-    let address = free.local_addr().expect("it is bound");
-    drop(free);
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()));
     let gateway = fleet.start(&["gateway"], &format!("gateway: {{listen: '{address}'}}"));
     let api = Api::of(&gateway).await;
     let config = fleet.path("config");

@@ -1,8 +1,7 @@
 //! URLs that cannot be reached, or are no Source.
 
-use std::net::TcpListener;
-
 use testkit::scripted::Reply;
+use testkit::servers::free_port;
 
 use crate::bad_input::{AGAIN, CHECK, small};
 use crate::common::{Destination, Run, Site, asked_for, in_step, resource, source, urlset};
@@ -54,7 +53,7 @@ async fn a_source_without_anything_usable_is_told_what_would_be() {
 
 #[tokio::test]
 async fn who_cannot_be_reached_is_named_and_nothing_that_is_held_is_touched() {
-    let (gone, held) = in_step(small(30)).await;
+    let (gone, held) = in_step(small(30).port(free_port())).await;
     let view = held.view();
     let ls = held.ls();
     let way_in = gone.well_known();
@@ -68,10 +67,7 @@ async fn who_cannot_be_reached_is_named_and_nothing_that_is_held_is_touched() {
             nowhere.sync("http://nosuchhost.invalid/").exits(3).complains(&["nosuchhost.invalid"], CHECK);
         });
         scope.spawn(|| {
-            let closed = {
-                let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-                listener.local_addr().unwrap().to_string()
-            };
+            let closed = format!("127.0.0.1:{}", free_port());
             Destination::directory().sync(&format!("http://{closed}/")).exits(3).complains(&[&closed], CHECK);
         });
     });
@@ -80,9 +76,9 @@ async fn who_cannot_be_reached_is_named_and_nothing_that_is_held_is_touched() {
 
 #[tokio::test]
 async fn a_source_that_goes_away_in_the_middle_is_taken_up_when_it_is_back() {
-    let first = source(small(600)).await;
+    let port = free_port();
+    let first = source(small(600).port(port)).await;
     let way_in = first.well_known();
-    let port = first.url().rsplit(':').next().unwrap().parse().unwrap();
     let copy = Destination::directory();
     // It cannot end before the Source is gone.
     first.allow(200);

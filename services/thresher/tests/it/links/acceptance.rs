@@ -1,12 +1,11 @@
 //! What links have to stand, with numbers.
 
-use std::net::TcpListener;
-
 use super::{Case, declares, linked, ln, time};
 use crate::common::{Site, resource, urlset};
 use bytes::Bytes;
 use fixity::Sha256;
 use testkit::scripted::Reply;
+use testkit::servers::free_port;
 
 #[tokio::test]
 async fn acc_8_ten_thousand_resources_come_from_mirrors_when_their_server_is_down() {
@@ -14,7 +13,7 @@ async fn acc_8_ten_thousand_resources_come_from_mirrors_when_their_server_is_dow
     let case = Case::new().await;
     let mirror = Site::start().await;
     // No server listens at this port.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let entries: Vec<String> = (0..COUNT)
         .map(|n| {
             let path = format!("/{n}");

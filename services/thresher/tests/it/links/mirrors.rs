@@ -1,10 +1,9 @@
 //! Mirrors (`duplicate`) give the bytes when a resource's own URI does not, and their digest is judged all the same.
 
-use std::net::TcpListener;
-
 use super::{Case, declares, linked, ln};
 use crate::common::{Run, Site};
 use testkit::scripted::Reply;
+use testkit::servers::free_port;
 
 /// Mirrors are at other ports of this machine.
 const OPTIONS: [&str; 4] = ["--allow-address", "127.0.0.0/8", "--retries", "0"];
@@ -211,7 +210,7 @@ async fn lnk_6_an_origin_that_is_down_loses_nothing_that_has_a_mirror() {
     let case = Case::new().await;
     let mirror = Site::start().await;
     // No server listens at this port.
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let uris: Vec<String> = (0..COUNT).map(|n| format!("http://127.0.0.1:{port}/{n}")).collect();
     let entries: Vec<String> = uris
         .iter()

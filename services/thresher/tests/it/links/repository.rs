@@ -1,12 +1,11 @@
 //! A repository like real ones: works with a landing page, a metadata record and files, and mirrors of all of them.
 
-use std::net::TcpListener;
-
 use super::works::works;
 use super::{Case, declares, linked, ln};
 use crate::common::{Run, Site};
 use serde_json::{Value, json};
 use testkit::scripted::Reply;
+use testkit::servers::free_port;
 
 /// Works of the repository. `THRESHER_TEST_WORKS=5000` tests a larger one.
 const WORKS: usize = 200;
@@ -28,7 +27,7 @@ fn works_of_test() -> usize {
 impl Repository {
     async fn new() -> Self {
         // No server listens at this port.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = free_port();
         Self {
             case: Case::new().await,
             mirror: Site::start().await,
