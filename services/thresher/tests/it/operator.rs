@@ -156,11 +156,14 @@ async fn a_watch_goes_on_with_another_gateway_when_its_own_dies() {
     let url = source.well_known();
     through.ask(&["source", "add", &url, "--no-run"]).await.exits(0);
     let words = ["run", "submit", &url, "--watch", "--json"];
+    // It cannot end before there is another gateway.
+    source.allow(20);
     let watching = tokio::spawn(wait(through.command(&words)));
     crate::common::asked_for(&source, 20).await;
     first.kill();
     let second = fleet.start(&["gateway"], &fleet.gateway());
     lead.send_replace(address(&Api::of(&second).await));
+    source.allow_all();
     let watched = watching.await.expect("no panic").exits(0);
     let told = watched.json_lines();
     assert_eq!(told.last().expect("its end")["counters"]["stored"], 300, "{watched}");
