@@ -199,11 +199,12 @@ async fn none(bus: &dyn Bus, filter: &Filter, pace: &Pace) {
     assert!(ids.is_empty(), "nothing should come from {filter}, but {ids:?} did");
 }
 
-/// Pulls until no more message comes.
+/// Pulls until no more message comes. At least one does.
 async fn all(bus: &dyn Bus, filter: &Filter, pace: &Pace) -> Vec<Delivery> {
     let mut deliveries = Vec::new();
     loop {
-        let more = bus.pull(filter, 100, pace.quiet).await.expect("pulled");
+        let wait = if deliveries.is_empty() { pace.soon } else { pace.quiet };
+        let more = bus.pull(filter, 100, wait).await.expect("pulled");
         if more.is_empty() {
             return deliveries;
         }

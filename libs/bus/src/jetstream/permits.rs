@@ -25,7 +25,7 @@ use crate::permit::{MOST_PERMITS, OriginPermit, PermitGuard, permits_within, spa
 use crate::{BusError, ConsumerSpec, Filter};
 
 /// The silence after which a permit is free again: the same as for the fetcher of a job.
-const PERMIT_TTL: Duration = Duration::from_secs(if cfg!(test) { 6 } else { 15 });
+pub(super) const PERMIT_TTL: Duration = Duration::from_secs(if cfg!(test) { 6 } else { 15 });
 /// The interval of renewals.
 const RENEW: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 4 });
 /// How long a change of a consumer may take. After that, the lock expires and another change may begin.

@@ -9,7 +9,7 @@ use super::*;
 use crate::worker::{HandlerResult, run};
 
 /// The time limit for expected events, a restart of the server included.
-const SOON: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(60);
 
 async fn server_and_bus(test: &str) -> (NatsServer, JetStreamBus) {
     let server = NatsServer::start().await.unwrap();

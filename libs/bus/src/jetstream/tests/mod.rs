@@ -35,7 +35,7 @@ async fn setup(test: &str) -> (Arc<dyn Bus>, Pace) {
     let bus = JetStreamBus::connect(config(&server.url, test), &Vars::default()).await.unwrap();
     let pace = Pace {
         tag: "jetstream".to_owned(),
-        soon: Duration::from_secs(5),
+        soon: Duration::from_secs(20),
         quiet: Duration::from_millis(500),
         ack_wait: ACK_WAIT,
         capacity: CAPACITY,
