@@ -1,6 +1,6 @@
 //! The first harvest fetches all of a Source, and the second one nothing.
 
-use crate::common::{Destination, Run, Site, requests_at, resource, source, thresher, urlset};
+use crate::common::{Destination, Process, Run, Site, requests_at, resource, source, thresher, urlset};
 use simulated_source::{Changes, SimulatedSource, Size, SourceSpec};
 use testkit::scripted::Reply;
 
@@ -299,14 +299,21 @@ async fn the_default_destination_is_a_directory_named_after_the_host() {
 
 #[tokio::test]
 async fn an_origin_is_asked_by_no_more_requests_at_a_time_than_allowed() {
-    let patient = || small(60).latency(std::time::Duration::from_millis(5));
-    let by_default = source(patient()).await;
-    Destination::directory().sync(&by_default.url()).exits(0);
-    let most = by_default.requests().max_in_flight;
-    assert!((2..=4).contains(&most), "4 by default, and they are used: {most}");
-    let asked = source(patient()).await;
-    Destination::directory().sync_with(&asked.url(), &["--concurrency", "2"]).exits(0);
-    assert_eq!(asked.requests().max_in_flight, 2);
+    let most = async |options: &[&str]| {
+        let source = source(small(60)).await;
+        let (url, copy) = (source.url(), Destination::directory());
+        // None is answered before two are open.
+        source.allow(0);
+        let words = [&[url.as_str()], options].concat();
+        let mut sync = Process::start(&mut copy.command("sync", &words));
+        assert!(sync.until(|| source.requests().max_in_flight >= 2).await, "it ended too early");
+        source.allow_all();
+        assert_eq!(sync.end(), Some(0));
+        source.requests().max_in_flight
+    };
+    let by_default = most(&[]).await;
+    assert!((2..=4).contains(&by_default), "4 by default, and they are used: {by_default}");
+    assert_eq!(most(&["--concurrency", "2"]).await, 2);
 }
 
 #[tokio::test]

@@ -108,7 +108,12 @@ async fn the_limit_of_an_origin_holds_over_all_fetchers() {
     let _schedulers = [fleet.start(&["scheduler", "verifier"], "")];
     let _fetchers: Vec<_> = (0..6).map(|_| fleet.start(&["fetcher"], "")).collect();
     fleet.add(&source.well_known(), &["--concurrency", "8"]);
-    fleet.harvest(&source.well_known()).await.exits(0);
+    // None is answered before several are open.
+    source.allow(0);
+    fleet.run("submit", &source.well_known(), &[]).exits(0);
+    until("several are open", || source.requests().max_in_flight >= 5).await;
+    source.allow_all();
+    fleet.watch(&source.well_known()).await.exits(0);
     let most = source.requests().max_in_flight;
     assert!((5..=8).contains(&most), "{most} requests were open at a time");
 }

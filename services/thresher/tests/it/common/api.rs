@@ -8,7 +8,7 @@ use reqwest::header::HeaderMap;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 use testkit::servers::{NatsFixture, S3Fixture};
-use testkit::waiting::until;
+use testkit::waiting::found;
 
 use super::{Fleet, Run, Service, thresher, wait};
 
@@ -62,9 +62,8 @@ impl Fleet {
 impl Api {
     /// The gateway of a process, as soon as it responds.
     pub(crate) async fn of(service: &Service) -> Self {
-        let said = |log: &str| Some(log.split_once("api.address=")?.1.split_whitespace().next()?.to_owned());
-        until("the gateway says where it is", || said(&service.log()).is_some()).await;
-        let base = format!("http://{}", said(&service.log()).expect("it was said"));
+        let address = found("the gateway says where it is", async || service.said("api.address")).await;
+        let base = format!("http://{address}");
         let client =
             Client::builder().no_proxy().timeout(Duration::from_secs(240)).build().expect("a client");
         Self { client, base, token: Some(ADMIN.to_owned()) }

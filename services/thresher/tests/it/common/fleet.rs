@@ -216,9 +216,15 @@ impl Service {
 
     /// The address of its admin port, once it has logged it.
     pub(crate) fn admin(&self) -> String {
+        self.said("admin.address").expect("it says where its admin port is")
+    }
+
+    /// The first value of a field that it has logged, from a line that is there to its end.
+    pub(crate) fn said(&self, field: &str) -> Option<String> {
         let log = self.log();
-        let (_, rest) = log.split_once("admin.address=").expect("it says where its admin port is");
-        rest.split_whitespace().next().expect("an address").to_owned()
+        let (_, rest) = log.split_once(&format!("{field}="))?;
+        let (line, _) = rest.split_once('\n')?;
+        line.split_whitespace().next().map(str::to_owned)
     }
 
     /// The URL of its gateway, as soon as it has logged it.
@@ -233,11 +239,10 @@ impl Service {
 
     #[expect(clippy::disallowed_methods, reason = "commands of the fleet block their thread too")]
     fn url(&self, of: &str) -> String {
-        let field = format!("{of}.address=");
+        let field = format!("{of}.address");
         let began = Instant::now();
         loop {
-            if let Some((_, rest)) = self.log().split_once(&field) {
-                let address = rest.split_whitespace().next().expect("an address");
+            if let Some(address) = self.said(&field) {
                 return format!("http://{address}");
             }
             assert!(began.elapsed() < PATIENCE, "it does not start: {}", self.log());

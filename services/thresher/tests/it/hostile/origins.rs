@@ -5,6 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
+use testkit::servers::free_port;
+
 use crate::common::{Destination, Site, resource, urlset};
 
 const LIST: &str = "capability=\"resourcelist\" at=\"2026-01-01T00:00:00Z\"";
@@ -43,16 +45,11 @@ fn answer(stream: TcpStream) -> std::io::Result<()> {
     )
 }
 
-/// A port of this machine without a server.
-fn deserted() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port on loopback");
-    listener.local_addr().expect("a bound socket has an address").port()
-}
-
 #[tokio::test]
 async fn a_run_ends_where_every_resource_has_an_origin_of_its_own() {
     let answers = answers_everywhere();
-    let refuses = deserted();
+    // No server listens at this port.
+    let refuses = free_port();
     let entries: Vec<String> = (0..MANY)
         .map(|n| resource(&format!("{}/{n}", origin(n, if n % 10 == 0 { answers } else { refuses })), ""))
         .collect();
