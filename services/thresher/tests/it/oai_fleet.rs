@@ -171,12 +171,19 @@ async fn windows_of_one_list_keep_within_the_limit_of_the_origin_and_outlive_the
     let fleet = fleet().await;
     let first = fleet.start(&["scheduler"], "");
     fleet.add(&base, &["--concurrency", "3"]);
+    // Those after these wait for each other, and it cannot end before the kill.
+    repository.allow("ListRecords", 60);
     fleet.run("submit", &base, &[]).exits(0);
-    until("some pages are read", || repository.requests().count("ListRecords") >= 60).await;
+    until("some pages are read, by several windows", || {
+        let log = repository.requests();
+        log.count("ListRecords") >= 60 && log.max_open >= 2
+    })
+    .await;
     let open = repository.requests().max_open;
     assert!((2..=3).contains(&open), "windows are read at the same time, within the limit: {open}");
     let second = fleet.start(&["scheduler"], "");
     first.kill();
+    repository.allow_all();
     fleet.watch(&base).await.exits(0);
     assert_eq!(held(&fleet), live(&repository));
     let log = repository.requests();
