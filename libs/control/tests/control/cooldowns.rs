@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use control::{Control, Cooldown, WatchCache};
@@ -16,12 +17,12 @@ fn rest(seconds: i64) -> Cooldown {
 }
 
 /// Sets a short rest, and waits until it is seen. One that is over before is set again.
-async fn seen(by: &Control, view: &mut WatchCache<Cooldown>, seconds: i64) -> Cooldown {
+async fn seen(by: &Control, view: &mut WatchCache<Cooldown>, seconds: i64) -> Arc<Cooldown> {
     for _ in 0..20 {
         by.cooldowns().put(&rest(seconds), now()).await.unwrap();
         let seen = view.wait_for(|view| view.get(&origin()));
         if let Ok(seen) = timeout(Duration::from_secs(2), seen).await {
-            return seen;
+            return seen.value;
         }
     }
     panic!("a rest of {seconds} s is never seen");
