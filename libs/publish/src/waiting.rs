@@ -84,8 +84,8 @@ impl Publication {
         }
     }
 
-    /// Writes a request that waits. Those of strangers, and those of subscribers, are taken in the order of their names:
-    /// letters, digits and `-`.
+    /// Writes a request that waits. Those of strangers, and those of subscribers, are taken in the order of their
+    /// names: letters, digits and `-`.
     ///
     /// # Errors
     /// When the place fails.

@@ -248,8 +248,8 @@ struct Above {
 
 impl Sets {
     fn visible(&self, reader: Reader<'_>, asked: Asked) -> Result<Visible<'_>, Box<Response>> {
-        // First: of tokens that change meanwhile, the time is the earlier one. Those of sets that this reader may not read
-        // any more count too.
+        // First: of tokens that change meanwhile, the time is the earlier one. Those of sets that this reader may not
+        // read any more count too.
         let tokens = self.members.values().filter_map(|member| member.readers.tokens.as_ref());
         let since = tokens.map(Tokens::since).fold(self.since, Timestamp::max);
         let mut refused = None;
