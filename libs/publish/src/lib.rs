@@ -74,5 +74,5 @@ pub use publication::Publication;
 pub use records::{Body, BodyError, Changes, Pieces, Records, Resources, Stored, Told};
 pub use subscribers::{Subscriber, Subscribers};
 pub use takedown::{Takedown, TakedownList};
-pub use waiting::WaitingRequest;
+pub use waiting::{Requester, WaitingRequest};
 pub use work::{Published, Seen};

@@ -79,6 +79,14 @@ impl Publication {
         Ok(!self.place.list(&folder(), 1).await?.is_empty())
     }
 
+    /// Whether a callback is that of a subscriber. It takes one request.
+    ///
+    /// # Errors
+    /// When the place fails.
+    pub async fn is_subscriber(&self, callback: &Url) -> Result<bool, PublishError> {
+        Ok(self.place.head(&path(callback)).await?.is_some())
+    }
+
     /// Writes a subscriber.
     ///
     /// # Errors
@@ -185,6 +193,16 @@ mod tests {
         let [error] = &all.unreadable[..] else { panic!("{:?}", all.unreadable) };
         let said = error.to_string();
         assert!(said.contains(&bad) && !said.contains("hunter2"), "{said}");
+    }
+
+    #[tokio::test]
+    async fn a_callback_is_known_from_its_file() {
+        let publication = publication(Arc::new(InMemory::new()));
+        publication.put_subscriber(&numbered(1)).await.unwrap();
+        assert!(publication.is_subscriber(&numbered(1).callback).await.unwrap());
+        assert!(!publication.is_subscriber(&numbered(2).callback).await.unwrap());
+        publication.remove_subscriber(&numbered(1).callback).await.unwrap();
+        assert!(!publication.is_subscriber(&numbered(1).callback).await.unwrap());
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Tokens of readers, perhaps for some sets only.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use anyhow::{Context as _, bail, ensure};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use data_encoding::HEXLOWER;
+use jiff::Timestamp;
+use model::{Clock as _, SystemClock};
 use serde::Deserialize;
 use serving::token_file::{digest, find_digest, follow, read};
 use sha2::{Digest as _, Sha256};
@@ -17,11 +19,19 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug, Clone)]
 pub struct Tokens {
     path: PathBuf,
-    known: Arc<RwLock<Vec<Known>>>,
+    state: Arc<RwLock<State>>,
+}
+
+/// The tokens that are known now.
+#[derive(Debug)]
+struct State {
+    known: Vec<Known>,
+    /// When they became others than before.
+    since: Timestamp,
 }
 
 /// A token that is known.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Known {
     digest: [u8; 32],
     /// A word for the token, which subscriptions have. It does not give the token away.
@@ -62,37 +72,53 @@ impl Tokens {
     /// When the file cannot be read or is invalid. No message repeats a token.
     pub fn of_file(path: &Path) -> anyhow::Result<Self> {
         let known = parse(&read(path, "tokens")?).with_context(|| path.display().to_string())?;
-        Ok(Self { path: path.to_owned(), known: Arc::new(RwLock::new(known)) })
+        Ok(Self::new(path.to_owned(), known))
     }
 
     /// No token at all: every request is refused.
     pub fn none() -> Self {
-        Self { path: PathBuf::new(), known: Arc::default() }
+        Self::new(PathBuf::new(), Vec::new())
+    }
+
+    fn new(path: PathBuf, known: Vec<Known>) -> Self {
+        let since = SystemClock.now();
+        Self { path, state: Arc::new(RwLock::new(State { known, since })) }
     }
 
     /// Whether a request has a token for a set. Each token opens what is above all sets.
     pub(crate) fn access(&self, headers: &HeaderMap, set: Option<&SourceMarker>) -> Access {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(found) = find(&known, headers) else { return Access::Unknown };
+        let Some(found) = find(&self.read().known, headers) else { return Access::Unknown };
         if set.is_none_or(|set| found.opens(set)) { Access::Granted } else { Access::OtherSet }
     }
 
     /// A word for the token of a request. None without one that is known.
     pub(crate) fn mark(&self, headers: &HeaderMap) -> Option<String> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        find(&known, headers).map(|found| found.mark)
+        find(&self.read().known, headers).map(|found| found.mark)
     }
 
     /// Whether the token of this word is still known, and opens a set.
     pub(crate) fn knows(&self, mark: &str, set: &SourceMarker) -> bool {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.iter().any(|known| known.mark == mark && known.opens(set))
+        self.read().known.iter().any(|known| known.mark == mark && known.opens(set))
+    }
+
+    /// When the tokens became others than before: readers may see something else since then.
+    pub(crate) fn since(&self) -> Timestamp {
+        self.read().since
     }
 
     /// Takes what the file has now.
     pub(crate) fn take(&self, text: &str) -> anyhow::Result<()> {
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = parse(text)?;
+        let known = parse(text)?;
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        // The first content comes twice.
+        if state.known != known {
+            *state = State { known, since: SystemClock.now() };
+        }
         Ok(())
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the file again when it changes, until `stop`.

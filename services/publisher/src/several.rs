@@ -15,6 +15,7 @@ use publish::{Base, Collection, CollectionDocument, CollectionSet, PublishError,
 use store::SourceMarker;
 use tokio::sync::Semaphore;
 
+use crate::access::Tokens;
 use crate::answers::{finish, not_found, unavailable};
 use crate::documents::{described, unmet};
 use crate::harvest::OAI_AT_A_TIME;
@@ -52,7 +53,7 @@ pub(crate) struct OfAll {
 struct Sets {
     /// By the folder, which is the Source's ID.
     members: BTreeMap<String, Member>,
-    /// When the last set came or went, or got other readers.
+    /// When the last set came or went, or got other readers. Tokens have a time of their own.
     since: Timestamp,
     /// The documents that were asked for last, by which of the sets they name.
     documents: Mutex<LruCache<View, Arc<Documents>>>,
@@ -83,6 +84,8 @@ pub(crate) struct Visible<'a> {
     pub(crate) members: Vec<&'a Member>,
     /// Which of all sets these are.
     view: View,
+    /// Since when it is these sets, at the latest.
+    since: Timestamp,
     /// Whether others may read other ones.
     pub(crate) are_private: bool,
 }
@@ -206,23 +209,22 @@ impl Several {
 
     /// The documents for a reader, or the answer to one who may read no set.
     fn documents(&self, reader: Reader<'_>) -> Result<Above, Box<Response>> {
-        let (members, view, are_private, since) = {
+        let (members, view, are_private, since, sets_since) = {
             let sets = self.read();
-            let Visible { members, view, are_private } = sets.visible(reader, Asked::Name)?;
-            let since = sets.since;
+            let Visible { members, view, since, are_private } = sets.visible(reader, Asked::Name)?;
             if let Some(documents) = sets.documents().get(&view).cloned() {
                 return Ok(Above { documents, since, are_private });
             }
             // The documents are written without the lock.
             let members: Vec<CollectionSet> = members.into_iter().map(Member::described).collect();
-            (members, view, are_private, since)
+            (members, view, are_private, since, sets.since)
         };
         let documents = write(&self.0.base, members).map_err(|error| {
             tracing::error!(%error, "the documents above the sets cannot be written");
             Box::new(unavailable())
         })?;
         let sets = self.read();
-        if sets.since == since {
+        if sets.since == sets_since {
             sets.documents().put(view, Arc::clone(&documents));
         }
         Ok(Above { documents, since, are_private })
@@ -246,6 +248,10 @@ struct Above {
 
 impl Sets {
     fn visible(&self, reader: Reader<'_>, asked: Asked) -> Result<Visible<'_>, Box<Response>> {
+        // First: of tokens that change meanwhile, the time is the earlier one. Those of sets that this reader may not
+        // read any more count too.
+        let tokens = self.members.values().filter_map(|member| member.readers.tokens.as_ref());
+        let since = tokens.map(Tokens::since).fold(self.since, Timestamp::max);
         let mut refused = None;
         let mut members = Vec::new();
         let mut view = Vec::with_capacity(self.members.len());
@@ -263,7 +269,7 @@ impl Sets {
             return Err(Box::new(refused.unwrap_or_else(not_found)));
         }
         let are_private = self.members.values().any(|member| member.readers.are_some());
-        Ok(Visible { members, view: view.into(), are_private })
+        Ok(Visible { members, view: view.into(), since, are_private })
     }
 
     fn note_change(&mut self) {

@@ -14,7 +14,7 @@ use super::row_writer::RowWriter;
 use super::rows::FILES;
 use super::scan::{Outcome, Scan};
 use super::spelling::order;
-use super::walk::FoundFile;
+use super::walk::{Found, FoundFile};
 use crate::PublishError;
 use crate::place::lasting;
 use crate::scanned::{Problem, Scanned};
@@ -75,11 +75,23 @@ impl<'a> Merge<'a> {
         passed.map_or(Ok(()), |rows| self.keep(rows))
     }
 
+    /// Takes what a walk meets.
+    pub(super) fn take(&mut self, found: Found) -> Result<(), PublishError> {
+        match found {
+            Found::File(found) => self.file(found),
+            Found::Unknown(path) => self.unknown(&path),
+        }
+    }
+
     /// A file that is there.
-    pub(super) fn file(&mut self, found: FoundFile) -> Result<(), PublishError> {
+    fn file(&mut self, found: FoundFile) -> Result<(), PublishError> {
         let FoundFile { folder, path, stamp, has_names } = found;
         if has_names {
             self.again.insert(&path);
+        }
+        // Of most files.
+        if let Some(at) = self.old.pass_same(&path, stamp)? {
+            return self.keep(at);
         }
         match self.take_at(&path)? {
             Some(Old { row, at }) if row.sha256.is_some() && row.stamp == stamp && !row.unsure => {
@@ -93,7 +105,7 @@ impl<'a> Merge<'a> {
     }
 
     /// Nothing is known now of this path and what is below it: that stays as it was.
-    pub(super) fn unknown(&mut self, path: &str) -> Result<(), PublishError> {
+    fn unknown(&mut self, path: &str) -> Result<(), PublishError> {
         self.again.insert(path);
         if let Some(old) = self.take_at(path)? {
             self.keep(old.at)?;

@@ -22,6 +22,7 @@ mod spelling;
 mod stamp;
 mod streams;
 mod walk;
+mod walking;
 mod watch;
 mod watched;
 

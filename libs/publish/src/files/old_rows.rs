@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::row::Row;
 use super::rows::{RowReader, Rows};
 use super::spelling::is_at_or_below;
+use super::stamp::Stamp;
 use crate::PublishError;
 
 /// An old row, and where it lies.
@@ -63,6 +64,18 @@ impl OldRows {
             Some(row) if is_at_or_below(&row.path, path) => self.take(),
             _ => Ok(None),
         }
+    }
+
+    /// Passes over the next row if it is that of this very file, unchanged, without parsing it. Returns where it lies.
+    /// None where that does not show at a glance.
+    pub(super) fn pass_same(&mut self, path: &str, stamp: Stamp) -> Result<Option<Range<u64>>, PublishError> {
+        let (None, Some((_, reader))) = (&self.peeked, &mut self.rows) else { return Ok(None) };
+        let begin = reader.offset;
+        if !reader.pass_same(path, stamp)? {
+            return Ok(None);
+        }
+        self.files += 1;
+        Ok(Some(begin..reader.offset))
     }
 
     /// Passes over the rows before a path, without reading most of them. Returns where they lie.

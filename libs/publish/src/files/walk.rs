@@ -89,7 +89,8 @@ impl<'a> Walk<'a> {
             return Ok(());
         }
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
-        if let Some(problem) = self.of_path(name, path) {
+        let prefix = &path[..path.len() - name.len()];
+        if let Some(problem) = self.of_path(prefix, name) {
             problems.add(problem, path);
             return Ok(());
         }
@@ -103,9 +104,8 @@ impl<'a> Walk<'a> {
             // Nothing is known of what is below a folder that cannot be entered.
             Err(_) => (self.above.root(), FileType::Unknown),
         };
-        let prefix = path[..path.len() - name.len()].to_owned();
         let names = vec![(name.to_owned(), kind)].into_iter();
-        self.levels.push(Level { folder, prefix, names });
+        self.levels.push(Level { folder, prefix: prefix.to_owned(), names });
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl<'a> Walk<'a> {
                 self.levels.pop();
                 continue;
             };
-            let path = format!("{}{name}", level.prefix);
+            let path = below(&level.prefix, &name);
             let folder = Arc::clone(&level.folder);
             let met = match kind {
                 FileType::Directory => self.enter(&folder, &name, &path, problems),
@@ -181,9 +181,8 @@ impl<'a> Walk<'a> {
                 problems.add(Problem::NameNotUtf8, &format!("{prefix}{}", String::from_utf8_lossy(bytes)));
                 continue;
             };
-            let path = format!("{prefix}{name}");
-            if let Some(problem) = self.of_path(name, &path) {
-                problems.add(problem, &path);
+            if let Some(problem) = self.of_path(&prefix, name) {
+                problems.add(problem, &below(&prefix, name));
                 continue;
             }
             let kind = match entry.file_type() {
@@ -204,12 +203,13 @@ impl<'a> Walk<'a> {
         Ok(Level { folder, prefix, names: names.into_iter() })
     }
 
-    fn of_path(&self, name: &str, path: &str) -> Option<Problem> {
+    /// What is wrong with a name below a prefix.
+    fn of_path(&self, prefix: &str, name: &str) -> Option<Problem> {
         if name.starts_with('.') {
             Some(Problem::Hidden)
         } else if name.chars().any(char::is_control) {
             Some(Problem::ControlCharacter)
-        } else if path.len() > LONGEST_PATH || self.is_url_too_long(path) {
+        } else if prefix.len() + name.len() > LONGEST_PATH || self.is_url_too_long(prefix, name) {
             Some(Problem::TooLong)
         } else {
             None
@@ -217,9 +217,18 @@ impl<'a> Walk<'a> {
     }
 
     /// Most paths are so short that their URL need not be made.
-    fn is_url_too_long(&self, path: &str) -> bool {
-        self.url.len() + MOST_ESCAPED * path.len() > LONGEST_URL && url(&self.url, path).len() > LONGEST_URL
+    fn is_url_too_long(&self, prefix: &str, name: &str) -> bool {
+        let most = self.url.len() + MOST_ESCAPED * (prefix.len() + name.len());
+        most > LONGEST_URL && url(&self.url, &below(prefix, name)).len() > LONGEST_URL
     }
+}
+
+/// The path of a name below a prefix. A walk makes many of them, so it is made without a format.
+fn below(prefix: &str, name: &str) -> String {
+    let mut path = String::with_capacity(prefix.len() + name.len());
+    path.push_str(prefix);
+    path.push_str(name);
+    path
 }
 
 /// The stamp of a file, and whether it has other names. None if it is gone, or no file any more.

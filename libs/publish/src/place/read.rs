@@ -41,7 +41,7 @@ impl Place {
     }
 
     /// The length and times of a file.
-    pub(super) async fn head(&self, path: &str) -> Result<Option<ObjectMeta>, PublishError> {
+    pub(crate) async fn head(&self, path: &str) -> Result<Option<ObjectMeta>, PublishError> {
         match self.objects.head(&key(path)).await {
             Ok(found) => Ok(Some(found)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),

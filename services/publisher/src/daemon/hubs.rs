@@ -31,7 +31,10 @@ pub(crate) async fn keep(front: FleetFront, leases: Leases, me: MemberId, stop: 
 async fn keep_open(front: &FleetFront, leases: &Leases, me: &MemberId, stop: &CancellationToken) {
     let source = front.shared().publication().source.source.clone();
     let mut trial = None;
+    let mut calls = front.calls();
     loop {
+        // Requests that wait by now are seen.
+        calls.mark_unchanged();
         let opened = tokio::select! {
             opened = open(front, leases, me, stop, trial.take()) => opened,
             () = stop.cancelled() => return,
@@ -57,7 +60,7 @@ async fn keep_open(front: &FleetFront, leases: &Leases, me: &MemberId, stop: &Ca
             }
         };
         tokio::select! {
-            () = front.called(), if pause.is_none() => {}
+            _ = calls.changed(), if pause.is_none() => {}
             () = tokio::time::sleep(pause.unwrap_or_default()), if pause.is_some() => {}
             () = stop.cancelled() => return,
         }
@@ -101,7 +104,7 @@ async fn open(
     };
     let trial = if publication.has_subscribers().await? {
         None
-    } else if publication.waiting_requests(1).await?.is_empty() {
+    } else if publication.waiting_requests(None, 1).await?.is_empty() {
         lease.release().await;
         return Ok(Opened::NotNeeded);
     } else if let Some(trial) = trial.or_else(|| front.room().trial_now()) {

@@ -7,8 +7,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use control::{ControlError, HubHints};
 use fixity::Sha256;
 use model::{Clock as _, SystemClock};
-use publish::{Admission, PublishError, WaitingRequest};
-use tokio::sync::Notify;
+use publish::{Admission, PublishError, Requester, WaitingRequest};
+use tokio::sync::watch;
 use ulid::Ulid;
 use url::Url;
 use websub::{Channel, SubscriptionRequest};
@@ -17,7 +17,8 @@ use super::Hub;
 use super::room::Room;
 use crate::shared::Shared;
 
-/// Requests that wait at a publication, and those of one host. Further ones are refused meanwhile.
+/// Requests of strangers that wait at a publication, those of one host, and as many of subscribers. Further ones are
+/// refused meanwhile.
 pub(super) const MOST_WAITING: usize = 256;
 const MOST_WAITING_PER_HOST: usize = 32;
 
@@ -43,7 +44,8 @@ struct Parts {
     open: RwLock<Option<Hub>>,
     /// Whether this process is to open it, when it is needed.
     is_mine: AtomicBool,
-    called: Notify,
+    /// Changes when requests may wait.
+    calls: watch::Sender<()>,
 }
 
 /// Why a request cannot wait.
@@ -91,15 +93,25 @@ impl Front {
             Self::Fleet(front) => front.hub(),
         }
     }
+
+    /// Who sends a request for this callback: the hub knows its subscribers. Where another process has it open, the
+    /// file of a subscriber is looked for.
+    pub(super) async fn requester(&self, callback: &Url) -> Result<Requester, PublishError> {
+        let is_known = match self.hub() {
+            Some(hub) => hub.knows(callback),
+            None => self.shared().publication().is_subscriber(callback).await?,
+        };
+        Ok(if is_known { Requester::Subscriber } else { Requester::Stranger })
+    }
 }
 
 impl FleetFront {
     /// `url` is that of the hub.
     pub(crate) fn new(shared: Shared, url: &Url, room: Room, hints: HubHints) -> Self {
         let channel = crate::notify::channel(&shared, url);
-        let (open, called) = (RwLock::new(None), Notify::new());
+        let (open, calls) = (RwLock::new(None), watch::Sender::new(()));
         let is_mine = AtomicBool::new(false);
-        Self(Arc::new(Parts { shared, channel, room, hints, open, is_mine, called }))
+        Self(Arc::new(Parts { shared, channel, room, hints, open, is_mine, calls }))
     }
 
     pub(crate) fn shared(&self) -> &Shared {
@@ -136,35 +148,38 @@ impl FleetFront {
 
     /// Requests may wait.
     pub(crate) fn call(&self) {
-        self.0.called.notify_one();
+        self.0.calls.send_replace(());
     }
 
-    /// Waits until requests may wait, since the last time.
-    pub(crate) async fn called(&self) {
-        self.0.called.notified().await;
+    /// Changes when requests may wait.
+    pub(crate) fn calls(&self) -> watch::Receiver<()> {
+        self.0.calls.subscribe()
     }
 
     /// Leaves a request to the process that has the hub, with what its sender was admitted by. It is at the place of
     /// the publication when this returns.
     pub(super) async fn leave(
         &self,
+        from: Requester,
         request: &SubscriptionRequest,
         admission: Admission,
     ) -> Result<(), NotLeft> {
         let Parts { shared, hints, .. } = &*self.0;
-        if !self.can_open() {
+        // A hub with subscribers is opened in any case.
+        if from == Requester::Stranger && !self.can_open() {
             return Err(NotLeft::ManyHubs(self.0.room.limits().without_subscribers));
         }
         let publication = shared.publication();
         let host = host_mark(&request.callback);
-        let waiting = publication.waiting_requests(MOST_WAITING).await?;
+        let waiting = publication.waiting_requests(Some(from), MOST_WAITING).await?;
         let same = waiting.iter().filter(|name| name.ends_with(&host)).count();
         if waiting.len() >= MOST_WAITING || same >= MOST_WAITING_PER_HOST {
             return Err(NotLeft::Full);
         }
         let left = WaitingRequest { form: request.to_form(), admission };
         let callback = mark(request.callback.as_str());
-        publication.put_waiting_request(&format!("{}-{callback}-{host}", Ulid::new()), &left).await?;
+        let name = format!("{}-{callback}-{host}", Ulid::new());
+        publication.put_waiting_request(from, &name, &left).await?;
         Ok(hints.give(&publication.source.source, SystemClock.now()).await?)
     }
 }

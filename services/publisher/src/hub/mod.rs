@@ -15,7 +15,7 @@ pub(crate) mod testing;
 mod verify;
 mod waiting;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use control::Lease;
@@ -54,8 +54,8 @@ struct Parts {
     lease: Option<Lease>,
     /// Its place among the hubs without subscribers, until it has one.
     trial: Mutex<Option<OwnedSemaphorePermit>>,
-    /// Whether requests that waited are being verified.
-    is_taking: AtomicBool,
+    /// Of strangers and of subscribers, how many have requests that waited and are being verified.
+    taking: AtomicUsize,
     payloads: Payloads,
     registry: Registry,
     metrics: PublisherMetrics,
@@ -99,7 +99,7 @@ impl Hub {
             room,
             lease,
             trial: Mutex::new(None),
-            is_taking: AtomicBool::new(false),
+            taking: AtomicUsize::new(0),
             registry: Registry::default(),
             metrics: shared.metrics().clone(),
             tasks: TaskTracker::new(),
@@ -126,7 +126,7 @@ impl Hub {
 
     /// Whether it has nothing to do: no subscribers, and no requests that are verified.
     pub(crate) fn is_idle(&self) -> bool {
-        self.subscribers() == 0 && !self.0.is_taking.load(Ordering::Relaxed)
+        self.subscribers() == 0 && self.0.taking.load(Ordering::Relaxed) == 0
     }
 
     /// Has it hold a place among the hubs without subscribers, until it has one, or is closed.

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use publish::Admission;
+use publish::{Admission, Requester};
 use websub::{Mode, SubscriptionRequest};
 
 use super::Front;
@@ -46,8 +46,17 @@ pub(crate) async fn answer(
         return later(&full.to_string());
     }
     let room = front.room();
-    let is_known = hub.is_some_and(|hub| hub.knows(&request.callback));
-    let verifications = if is_known { room.renewals() } else { room.verifications() };
+    let from = match front.requester(&request.callback).await {
+        Ok(from) => from,
+        Err(error) => {
+            tracing::error!(%error, "it cannot be told now whether a request to a hub is of a subscriber");
+            return unavailable();
+        }
+    };
+    let verifications = match from {
+        Requester::Stranger => room.verifications(),
+        Requester::Subscriber => room.renewals(),
+    };
     let Some(permit) = verifications.begin(&request.callback) else {
         metrics.no_room();
         return later("this hub asks many subscribers to confirm; try again in a minute");
@@ -57,7 +66,7 @@ pub(crate) async fn answer(
             hub.verify(request, permit, admission);
             accepted()
         }
-        Front::Fleet(front) => match front.leave(&request, admission).await {
+        Front::Fleet(front) => match front.leave(from, &request, admission).await {
             Ok(()) => accepted(),
             Err(full @ (NotLeft::Full | NotLeft::ManyHubs(_))) => {
                 metrics.no_room();
@@ -98,11 +107,14 @@ fn status(front: &Front, method: &Method) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use control::Control;
     use testkit::callbacks::Callbacks;
+    use testkit::servers::NatsServer;
     use url::Url;
     use websub::FORM;
 
     use super::*;
+    use crate::hub::FleetFront;
     use crate::hub::testing::{Case, subscriber};
 
     #[tokio::test]
@@ -130,6 +142,59 @@ mod tests {
         assert_eq!(ask(Mode::Unsubscribe, "/known").await, StatusCode::ACCEPTED);
         drop(all);
         assert_eq!(ask(Mode::Subscribe, "/new").await, StatusCode::ACCEPTED);
+        case.stop();
+    }
+
+    #[tokio::test]
+    async fn strangers_who_take_all_places_of_a_fleets_hub_keep_no_subscriber_from_a_renewal() {
+        let case = Case::new().await;
+        let callbacks = Callbacks::start().unwrap();
+        let publication = case.shared().publication();
+        let known = subscriber(&callbacks.url("/known"), case.told);
+        publication.put_subscriber(&known).await.unwrap();
+
+        let nats = NatsServer::start().await.unwrap();
+        let config = control::Config { servers: vec![nats.url().to_owned()], ..control::Config::default() };
+        let hints = Control::connect(&config).await.unwrap().hub_hints().clone();
+        let url = "http://mirror.example/hub".parse().unwrap();
+        // Another process has the hub open.
+        let fleet = FleetFront::new(case.shared().clone(), &url, case.room.clone(), hints);
+        let front = Front::Fleet(fleet.clone());
+        let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, HeaderValue::from_static(FORM))]);
+        let ask = async |callback: String| {
+            let (topic, callback) = (front.channel().topic.to_string(), callback.parse().unwrap());
+            let mode = Mode::Subscribe;
+            let request = SubscriptionRequest { mode, topic, callback, lease: None, secret: None };
+            let body = Body::from(request.to_form());
+            answer(&front, &Method::POST, &headers, Admission::default(), body).await.status()
+        };
+        let waiting = async |from: Requester| publication.waiting_requests(Some(from), 1_000).await.unwrap();
+        let mut strangers = 0;
+        while ask(format!("http://h{strangers}.test/")).await == StatusCode::ACCEPTED {
+            strangers += 1;
+            assert!(strangers < 1_000, "they are bounded");
+        }
+        assert_eq!(waiting(Requester::Stranger).await.len(), strangers);
+        assert_eq!(ask(callbacks.url("/known")).await, StatusCode::ACCEPTED);
+        assert_eq!(waiting(Requester::Subscriber).await.len(), 1);
+
+        // The process with the hub verifies it, while strangers have all turns.
+        case.hub.take(known);
+        let turns = case.room.verifying(Requester::Stranger);
+        let all = turns.acquire_many(turns.available_permits() as u32).await.unwrap();
+        let taken = async {
+            while !waiting(Requester::Subscriber).await.is_empty() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            () = case.hub.take_waiting(&fleet) => {}
+            () = taken => {}
+        }
+        assert_eq!(callbacks.asked("/known").len(), 1);
+        assert!(case.shared().metrics().counts().contains(&("verified", 1)));
+        assert_eq!(waiting(Requester::Stranger).await.len(), strangers);
+        drop(all);
         case.stop();
     }
 }

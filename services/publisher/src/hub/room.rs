@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use publish::PublishError;
+use publish::{PublishError, Requester};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use web::Client;
 
@@ -21,7 +21,8 @@ const PRODUCING: usize = 4;
 /// Payloads of earlier changes that are in memory until they are delivered. One origin has a few of them at most ([`Places`]).
 const BODIES: usize = 64;
 
-/// Requests that waited and are verified at the same time, of all hubs: each may take a connection for a minute.
+/// Requests that waited and are verified at the same time, of all hubs: those of strangers, and as many of subscribers.
+/// Each may take a connection for a minute.
 const VERIFYING: usize = 256;
 
 /// Hubs that are opened at the same time: a server that starts looks at each of its publications.
@@ -37,6 +38,7 @@ struct Parts {
     verifications: Verifications,
     renewals: Verifications,
     verifying: Semaphore,
+    renewing: Semaphore,
     places: Places,
     bodies: Semaphore,
     catching_up: Semaphore,
@@ -57,6 +59,7 @@ impl Room {
             verifications: Verifications::default(),
             renewals: Verifications::default(),
             verifying: Semaphore::new(VERIFYING),
+            renewing: Semaphore::new(VERIFYING),
             places: Places::default(),
             bodies: Semaphore::new(BODIES),
             catching_up: Semaphore::new(CATCHING_UP),
@@ -86,9 +89,12 @@ impl Room {
         &self.0.renewals
     }
 
-    /// Turns to verify requests that waited.
-    pub(super) fn verifying(&self) -> &Semaphore {
-        &self.0.verifying
+    /// Turns to verify requests that waited. Those of subscribers have turns of their own.
+    pub(super) fn verifying(&self, from: Requester) -> &Semaphore {
+        match from {
+            Requester::Stranger => &self.0.verifying,
+            Requester::Subscriber => &self.0.renewing,
+        }
     }
 
     /// Places at the origins of subscribers.

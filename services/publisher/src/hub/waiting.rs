@@ -4,27 +4,36 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use publish::{PublishError, WaitingRequest};
+use publish::{PublishError, Requester, WaitingRequest};
 use websub::SubscriptionRequest;
 
 use super::front::MOST_WAITING;
 use super::{FleetFront, Hub};
 
-/// Requests that are verified at the same time, and those of one host.
+/// Requests of strangers that are verified at the same time, those of one host, and as many of subscribers.
 const AT_A_TIME: usize = 32;
 const AT_A_TIME_PER_HOST: usize = 4;
 /// The pause after a failure.
 const PAUSE: std::time::Duration = std::time::Duration::from_secs(10);
 
 impl Hub {
-    /// Takes the requests that wait now, and those that come, until it is dropped.
+    /// Takes the requests that wait now, and those that come, until it is dropped. Those of subscribers do not wait for
+    /// strangers, who may let each request take its full time.
     pub(crate) async fn take_waiting(&self, front: &FleetFront) {
+        let strangers = self.take_waiting_of(Requester::Stranger, front);
+        tokio::join!(strangers, self.take_waiting_of(Requester::Subscriber, front));
+    }
+
+    async fn take_waiting_of(&self, from: Requester, front: &FleetFront) {
+        let mut calls = front.calls();
         loop {
-            self.0.is_taking.store(true, Ordering::Relaxed);
-            let taken = self.take_those_that_wait().await;
-            self.0.is_taking.store(false, Ordering::Relaxed);
+            calls.mark_unchanged();
+            self.0.taking.fetch_add(1, Ordering::Relaxed);
+            let taken = self.take_those_that_wait(from).await;
+            self.0.taking.fetch_sub(1, Ordering::Relaxed);
             match taken {
-                Ok(0) => front.called().await,
+                // The front stays as long as its hub.
+                Ok(0) => calls.changed().await.unwrap_or_default(),
                 Ok(_) => {}
                 Err(error) => {
                     let pause_seconds = PAUSE.as_secs();
@@ -36,20 +45,21 @@ impl Hub {
     }
 
     /// Takes some of the requests that wait, the oldest first. Returns how many.
-    async fn take_those_that_wait(&self) -> Result<usize, PublishError> {
-        let names = chosen(self.0.shared.publication().waiting_requests(MOST_WAITING).await?);
+    async fn take_those_that_wait(&self, from: Requester) -> Result<usize, PublishError> {
+        let publication = self.0.shared.publication();
+        let names = chosen(publication.waiting_requests(Some(from), MOST_WAITING).await?);
         let count = names.len();
         let taken = stream::iter(names).map(Ok::<_, PublishError>);
-        let take = async |name: String| self.take_one(&name).await;
+        let take = async |name: String| self.take_one(from, &name).await;
         taken.try_for_each_concurrent(AT_A_TIME, take).await?;
         Ok(count)
     }
 
     /// Takes one request. It is read in its turn: so many are in memory, of all hubs.
-    async fn take_one(&self, name: &str) -> Result<(), PublishError> {
+    async fn take_one(&self, from: Requester, name: &str) -> Result<(), PublishError> {
         let publication = self.0.shared.publication();
         // The semaphore is never closed.
-        let _turn = self.0.room.verifying().acquire().await;
+        let _turn = self.0.room.verifying(from).acquire().await;
         let WaitingRequest { form, admission } = match publication.waiting_request(name).await {
             Ok(Some(waiting)) => waiting,
             // Another process was faster.
@@ -109,9 +119,9 @@ mod tests {
         case.put_object(&format!(".thresher/waiting/{bad}.json"), "no request").await;
         let left =
             WaitingRequest { form: "hub.mode=none".to_owned(), admission: publish::Admission::default() };
-        publication.put_waiting_request(good, &left).await.unwrap();
-        assert_eq!(case.hub.take_those_that_wait().await.unwrap(), 2);
-        assert!(publication.waiting_requests(9).await.unwrap().is_empty());
+        publication.put_waiting_request(Requester::Stranger, good, &left).await.unwrap();
+        assert_eq!(case.hub.take_those_that_wait(Requester::Stranger).await.unwrap(), 2);
+        assert!(publication.waiting_requests(None, 9).await.unwrap().is_empty());
     }
 
     #[test]

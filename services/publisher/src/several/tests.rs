@@ -73,6 +73,30 @@ fn readers_of_the_same_sets_share_their_documents_until_a_set_gets_other_readers
 }
 
 #[test]
+fn other_tokens_move_the_time_of_what_is_above_the_sets_for_those_who_see_less_or_more() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let both = "- {name: a, token: correct horse battery}\n- {name: b, token: another long token}\n";
+    std::fs::write(file.path(), both).unwrap();
+    let tokens = crate::access::Tokens::of_file(file.path()).unwrap();
+    let closed = Readers { tokens: Some(tokens.clone()), networks: None };
+    let all = several(&[("closed", closed), ("public", Readers::default())]);
+    let headers =
+        HeaderMap::from_iter([(header::AUTHORIZATION, "Bearer correct horse battery".parse().unwrap())]);
+    let reader = Reader { address: "10.3.0.1".parse().unwrap(), headers: &headers };
+    let seen =
+        || all.documents(reader).map(|above| (above.since, above.documents.link.clone())).ok().unwrap();
+    let (before, with_closed) = seen();
+    tokens.take(both).unwrap();
+    assert_eq!(seen(), (before, with_closed.clone()), "they are the same");
+    tokens.take("- {name: b, token: another long token}\n").unwrap();
+    let (removed, without) = seen();
+    assert!(without != with_closed && removed > before, "a reader that asks by the time is to see it");
+    tokens.take(both).unwrap();
+    let (added, with_closed_again) = seen();
+    assert!(with_closed_again == with_closed && added > removed, "{added}, {removed}");
+}
+
+#[test]
 fn documents_of_a_few_views_are_kept() {
     let only = |network: &str| Readers { tokens: None, networks: Some([network.parse().unwrap()].into()) };
     let mut sets = vec![("public".to_owned(), Readers::default())];

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use tempfile::NamedTempFile;
 
@@ -11,7 +11,8 @@ use super::looks::Looks;
 use super::merge::Merge;
 use super::row::Row;
 use super::rows::{Head, Rows, VERSION};
-use super::walk::{Found, Walk};
+use super::walk::Walk;
+use super::walking::{beside, in_turn};
 use crate::PublishError;
 use crate::place::Place;
 use crate::scanned::{Problems, Scanned};
@@ -64,14 +65,11 @@ impl Scan {
         for look in self.looks.iter() {
             merge.keep_until(look)?;
             walk.begin(look, &mut problems).map_err(unreadable)?;
-            while let Some(found) = walk.next(&mut problems) {
-                if self.stop.load(Ordering::Relaxed) {
-                    return Err(PublishError::Stopped);
-                }
-                match found {
-                    Found::File(found) => merge.file(found)?,
-                    Found::Unknown(path) => merge.unknown(&path)?,
-                }
+            let take = |found| merge.take(found);
+            if self.looks.are_all() {
+                beside(&mut walk, &mut problems, &self.stop, take)?;
+            } else {
+                in_turn(&mut walk, &mut problems, &self.stop, take)?;
             }
             merge.end(look)?;
         }

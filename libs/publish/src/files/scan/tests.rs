@@ -34,9 +34,8 @@ impl Case {
         self.directory.path().join(path)
     }
 
-    /// Scans, and leaves it as before.
-    fn scan(&self, looks: Looks) -> (Outcome, Vec<Row>) {
-        let scan = Scan {
+    fn scan_of(&self, looks: Looks) -> Scan {
+        Scan {
             directory: self.directory.path().to_owned(),
             url: "https://e.org/files/".to_owned(),
             place: self.place.clone(),
@@ -49,8 +48,12 @@ impl Case {
             allow_deletes: true,
             save_every: u64::MAX,
             stop: Arc::default(),
-        };
-        let outcome = scan.run().unwrap();
+        }
+    }
+
+    /// Scans, and leaves it as before.
+    fn scan(&self, looks: Looks) -> (Outcome, Vec<Row>) {
+        let outcome = self.scan_of(looks).run().unwrap();
         let rows = match &outcome.rows {
             Some(file) => all(&Rows::open(file.reopen().unwrap()).unwrap()),
             None => self.rows.as_ref().map(all).unwrap_or_default(),
@@ -251,4 +254,36 @@ fn a_look_reads_only_what_changed() {
     looks.insert("3");
     let (outcome, _) = case.scan(looks);
     assert_eq!(outcome.recent.map(|recent| recent.len()), Some(1));
+}
+
+/// A case with so many files that a walk of all waits for room, and that their rows are read in several pieces.
+fn many() -> Case {
+    let mut case = Case::new();
+    for number in 0..4_000 {
+        write(&case, &format!("{}/{number:04}", number % 7), 1, SystemTime::UNIX_EPOCH);
+    }
+    case.agree(&[]);
+    case
+}
+
+#[test]
+fn unchanged_files_leave_the_rows_as_they_are() {
+    let case = many();
+    let length = case.rows.as_ref().map(|rows| rows.end().unwrap());
+    assert!(length > Some(2 * 256 * 1024), "{length:?}");
+    let (outcome, _) = case.scan(Looks::all());
+    assert_eq!((outcome.scanned.files, outcome.scanned.read, outcome.rows.is_none()), (4_000, 0, true));
+}
+
+#[test]
+fn rows_that_cannot_be_read_end_a_scan_whose_walk_waits_for_room() {
+    let mut case = many();
+    write(&case, "0/0007", 2, SystemTime::UNIX_EPOCH);
+    let (outcome, _) = case.scan(Looks::all());
+    let file = outcome.rows.unwrap();
+    let text = fs::read_to_string(file.path()).unwrap();
+    fs::write(file.path(), text.replacen("{\"path\":\"0/0007\"", "{\"nothing\":1", 1)).unwrap();
+    case.rows = Some(open(&file));
+    let failed = case.scan_of(Looks::all()).run().err().map(|error| error.to_string());
+    assert!(failed.as_ref().is_some_and(|failed| failed.contains(crate::files::rows::FILES)), "{failed:?}");
 }

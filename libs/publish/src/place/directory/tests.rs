@@ -12,7 +12,7 @@ use super::*;
 use crate::files::FileRecords;
 use crate::records::Records as _;
 use crate::state::State;
-use crate::{Admission, Base, Publication, Subscriber, WaitingRequest, Withdrawals};
+use crate::{Admission, Base, Publication, Requester, Subscriber, WaitingRequest, Withdrawals};
 
 /// Files and folders that were waited for, with their lengths, in all tests.
 static WAITED_FOR: Mutex<Vec<(PathBuf, u64)>> = Mutex::new(Vec::new());
@@ -93,7 +93,7 @@ async fn what_nothing_else_tells_is_lasting() {
     publication.put_subscriber(&subscriber).await.unwrap();
     assert!(is_lasting(), "a subscriber");
     let request = WaitingRequest { form: "hub.mode=none".to_owned(), admission: Admission::default() };
-    publication.put_waiting_request("a", &request).await.unwrap();
+    publication.put_waiting_request(Requester::Stranger, "a", &request).await.unwrap();
     assert!(is_lasting(), "a request that was answered");
     publication.save_withdrawals(&Withdrawals::default()).await.unwrap();
     assert!(is_lasting(), "when records were withdrawn");
