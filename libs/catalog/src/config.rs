@@ -109,19 +109,19 @@ impl CatalogConfig {
         }
     }
 
-    /// How files are merged.
-    pub(crate) fn compactor(&self) -> CompactorOptions {
+    /// How files are merged. The parts of the merging look for each other's files every `poll_interval`.
+    pub(crate) fn compactor(&self, poll_interval: Duration) -> CompactorOptions {
         CompactorOptions {
-            poll_interval: self.poll_interval,
+            poll_interval,
             manifest_update_timeout: self.commit_timeout,
             // One compaction for the fresh files while another merges old ones, so that commits need not
             // wait for the latter.
             max_concurrent_compactions: 2,
-            commit_compacted_interval: self.poll_interval,
+            commit_compacted_interval: poll_interval,
             object_store_max_retries: Some(self.store_retries),
             worker: Some(CompactionWorkerOptions {
                 max_concurrent_compactions: 2,
-                compactions_poll_interval: self.poll_interval,
+                compactions_poll_interval: poll_interval,
                 // A file stays in memory until the store has taken it, while the next one is written; so
                 // do the indexes of merged files. With files of 64 MiB that would be up to 256 MiB on a
                 // slow store.

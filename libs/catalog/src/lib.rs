@@ -17,6 +17,7 @@ mod known_object;
 mod lazy_resource;
 mod log_end;
 mod lookups;
+mod merge_schedule;
 mod meta;
 mod owner_store;
 mod package_names;

@@ -1,8 +1,9 @@
 //! The upkeep of an open catalog: merging its files, and removing those that are no longer needed.
 //!
-//! Merging costs a dozen requests to the store when it begins, and removal two dozen. A fleet opens thousands of small
-//! catalogs for a second each. So merging begins later, or at once when there are files to merge. Removal begins later,
-//! and once in a while there is one at the opening, to its end: closing waits for it.
+//! Merging costs a dozen requests to the store when it begins, as many again when it ends, and removal two dozen. A
+//! fleet opens thousands of small catalogs for a second each. So both begin later. When there are files to merge, this
+//! begins at the opening, and closing waits for its end: what is cut off costs the same, and merges nothing. Once in a
+//! while there is a removal at the opening too, to its end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,15 +18,21 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::DbClock;
 use crate::compact_as_merged::CompactAsMerged;
 use crate::config::{BLOCK_SIZE, CatalogConfig};
+use crate::merge_schedule::MergeSchedule;
 
-/// With so many fresh files, merging begins at once: that many are merged.
-const FILES_TO_MERGE: usize = 4;
+/// With so many fresh files, they are merged at once. That many are merged together at most.
+const FILES_TO_MERGE: usize = 8;
+/// How often the parts of such a merging look for each other's files. The store of an owner knows these, so looking
+/// takes no requests.
+const LOOKS_EVERY: Duration = Duration::from_millis(20);
+/// How long closing waits for it.
+const LONGEST_MERGING: Duration = Duration::from_secs(5);
 /// When merging begins otherwise. Commits block at 32 fresh files, which takes longer to write.
 const MERGES_AFTER: Duration = Duration::from_secs(5);
 /// When removal begins.
 const REMOVES_AFTER: Duration = Duration::from_secs(60);
 /// With so many manifests, there is a removal at the opening too, if files are merged. From one merge to the next, a
-/// catalog that is open for a moment each time writes about a dozen.
+/// catalog that is open for a moment each time writes about twenty.
 const MANIFESTS_TO_REMOVE: usize = 100;
 /// The longest time of such a removal: closing has 60 seconds.
 const LONGEST_REMOVAL: Duration = Duration::from_secs(30);
@@ -36,6 +43,8 @@ const RESTS: Duration = Duration::from_secs(5);
 pub(crate) struct Upkeep {
     stop: CancellationToken,
     dropped: CancellationToken,
+    /// Where merging was due at the opening; cancelled when that has ended.
+    merged: Option<CancellationToken>,
     tasks: tokio::sync::Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -56,11 +65,19 @@ impl Upkeep {
     pub(crate) fn begin(of: Upkept, fresh_files: usize, manifests: usize) -> Self {
         let is_due = fresh_files >= FILES_TO_MERGE;
         let (stop, dropped) = (CancellationToken::new(), CancellationToken::new());
-        let merges_after = if is_due { Duration::ZERO } else { MERGES_AFTER };
-        let merging = tokio::spawn(merge(of.clone(), merges_after, stop.clone()));
+        let merged = is_due.then(CancellationToken::new);
+        let merging = tokio::spawn(merge(of.clone(), merged.clone(), stop.clone()));
         let removes = is_due && manifests >= MANIFESTS_TO_REMOVE;
         let removal = tokio::spawn(remove(of, removes, stop.clone(), dropped.clone()));
-        Self { stop, dropped, tasks: tokio::sync::Mutex::new(vec![merging, removal]) }
+        Self { stop, dropped, merged, tasks: tokio::sync::Mutex::new(vec![merging, removal]) }
+    }
+
+    /// Waits until the files are merged that were to be when the catalog was opened, but not for long. Returns whether
+    /// there were any.
+    pub(crate) async fn merged(&self) -> bool {
+        let Some(merged) = &self.merged else { return false };
+        tokio::time::timeout(LONGEST_MERGING, merged.cancelled()).await.ok();
+        true
     }
 
     /// Ends it, and waits for that.
@@ -116,22 +133,38 @@ impl Upkept {
         }
     }
 
-    fn compactor(&self) -> slatedb::compactor::Compactor {
-        let options: CompactorOptions = self.config.compactor();
+    /// Merges until `stop`, or until nothing is left to merge.
+    async fn merge_all(&self, stop: &CancellationToken) {
+        let idle = CancellationToken::new();
+        let schedule = MergeSchedule { idle: idle.clone() };
+        let compactor = self.compactor(LOOKS_EVERY).with_scheduler_supplier(Arc::new(schedule)).build();
+        tokio::select! {
+            ended = compactor.run() => self.note(ended),
+            () = idle.cancelled() => {}
+            () = stop.cancelled() => {}
+        }
+        compactor.stop().await.ok();
+    }
+
+    fn compactor(&self, looks_every: Duration) -> CompactorBuilder<String> {
+        let options: CompactorOptions = self.config.compactor(looks_every);
         CompactorBuilder::new(self.path.clone(), Arc::clone(&self.store))
             .with_options(options)
             .with_sst_block_size(BLOCK_SIZE)
             .with_system_clock(Arc::clone(&self.clock) as _)
             .with_compaction_filter_supplier(Arc::new(self.compact.clone()))
-            .build()
     }
 }
 
-/// Merges files from `after` on, until it has to end.
-async fn merge(of: Upkept, after: Duration, stop: CancellationToken) {
-    let mut pause = after;
+/// Merges files at once if that is due, and later until it has to end.
+async fn merge(of: Upkept, due: Option<CancellationToken>, stop: CancellationToken) {
+    if let Some(merged) = due {
+        of.merge_all(&stop).await;
+        merged.cancel();
+    }
+    let mut pause = MERGES_AFTER;
     while of.rests(pause, &stop).await {
-        let compactor = of.compactor();
+        let compactor = of.compactor(of.config.poll_interval).build();
         tokio::select! {
             ended = compactor.run() => of.note(ended),
             () = stop.cancelled() => {}

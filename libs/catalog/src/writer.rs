@@ -39,6 +39,7 @@ pub struct Catalog {
     flushing: Mutex<()>,
     in_doubt: AtomicBool,
     upkeep: Upkeep,
+    store: Arc<OwnerStore>,
 }
 
 impl Catalog {
@@ -112,10 +113,15 @@ impl Catalog {
     pub async fn close(&self) -> Result<(), CatalogError> {
         let tidy = !self.in_doubt.load(Ordering::Acquire);
         within(self.path(), "closed", &self.config, async {
+            if tidy && self.upkeep.merged().await {
+                // So that the manifest need not be written twice: the first time, without the merged files.
+                self.db.refresh_manifest().await.ok();
+            }
             // Upkeep goes on meanwhile: with too many fresh files, the table waits until some are merged.
             let options = FlushOptions { flush_type: FlushType::MemTable };
             let flushed = if tidy { self.db.flush_with_options(options).await } else { Ok(()) };
             self.upkeep.end().await;
+            self.store.end();
             let closed = self.db.close_with_options(CloseOptions { flush_type: None }).await;
             match flushed.and(closed).map_err(|error| CatalogError::closing(self.path(), error)) {
                 Err(CatalogError::Closed { .. }) => Ok(()),
@@ -130,7 +136,8 @@ impl Catalog {
         path: &str,
         config: CatalogConfig,
     ) -> Result<Self, CatalogError> {
-        let store: Arc<dyn ObjectStore> = OwnerStore::of(store, path, config.cache.small_tables());
+        let owner = OwnerStore::of(store, path, config.cache.small_tables());
+        let store: Arc<dyn ObjectStore> = Arc::clone(&owner) as _;
         let files = CatalogReader::refuse_newer(&store, path, &config).await?;
         let manifests = count_manifests(&store, path).await?;
         let clock = DbClock::new(config.clock.as_ref(), files.last_written);
@@ -161,6 +168,7 @@ impl Catalog {
             flushing: Mutex::new(()),
             in_doubt: AtomicBool::new(false),
             upkeep: Upkeep::begin(upkept, files.fresh, manifests),
+            store: owner,
         };
         if catalog.check_schema().await? != Some(SCHEMA) {
             catalog.write_schema().await?;

@@ -136,18 +136,21 @@ impl Dispatcher {
                 // No job is out, so no outcome will come: read on.
                 continue;
             }
-            self.settle_next(ctx, settler, &mut left).await?;
+            // No slot waits for what is settled, if all that is left is out.
+            let last = if is_last && self.window.is_all_out() { self.window.jobs_out() } else { 0 };
+            self.settle_next(ctx, settler, &mut left, last).await?;
         }
     }
 
-    /// Waits for what comes back from the jobs, and settles it.
+    /// Waits for what comes back from the jobs, and settles it. `last` is the number of the last jobs, if all are out.
     async fn settle_next(
         &mut self,
         ctx: &mut RunContext,
         settler: &mut Settler,
         left: &mut Leftover,
+        last: usize,
     ) -> Result<(), HarvestError> {
-        let event = self.events.next(ctx).await?;
+        let event = self.events.next(ctx, last).await?;
         if event.is_quiet() {
             settler.acknowledge(ctx).await?;
             let origins = self.window.origins_out();

@@ -106,8 +106,7 @@ impl Harvest {
     }
 
     /// Reads what the catalog knows of the Source and of its last run.
-    async fn assemble(mut parts: Parts) -> Result<Self, HarvestError> {
-        parts.options.filter.published = parts.store.publication_bases().await?;
+    async fn assemble(parts: Parts) -> Result<Self, HarvestError> {
         let catalog = &parts.catalog;
         let last = catalog.last_run().await?;
         let interrupted = last.clone().filter(|run| run.phase != Phase::Finished);
@@ -155,6 +154,7 @@ impl Harvest {
             sets,
             writer: CatalogWriter::open(parts.catalog, is_resumed).await?,
             problems,
+            knows_publications: false,
         };
         let settler = Settler::new(parts.view, history);
         Ok(Self { context, planner, settler, observer: parts.observer, is_resumed })
@@ -190,7 +190,11 @@ impl Harvest {
                 Mode::Baseline | Mode::Incremental | Mode::Repair => {
                     is_told_by_hubs = Box::pin(self.plan()).await?;
                     self.context.run.phase = Phase::Dispatching;
-                    self.context.commit(Batch::new()).await?;
+                    // Without work the run is about to end, and its end is written. After a crash it is planned again.
+                    if self.context.is_anything_planned() {
+                        self.context.commit(Batch::new()).await?;
+                    }
+                    self.context.show();
                 }
             }
         }

@@ -29,7 +29,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use bus::MemoryBus;
-    use catalog::{Catalog, CatalogConfig};
+    use catalog::{Catalog, CatalogConfig, CatalogReader};
     use model::{Phase, RunId, SourceId, SystemClock};
     use simulated_source::{SimulatedSource, SourceSpec};
     use store::{Store, StoreOptions, StoreTarget};
@@ -41,7 +41,7 @@ mod tests {
     use planning::HarvestOptions;
 
     use super::*;
-    use crate::{Harvest, HarvestError, Parts, Progress, PushLag};
+    use crate::{Harvest, HarvestError, Parts, Progress, PushLag, Report};
 
     /// An observer that fails at first.
     #[derive(Default)]
@@ -60,40 +60,81 @@ mod tests {
         }
     }
 
+    /// An observer that reads what is written of the run.
+    struct Reading {
+        store: Store,
+        found: Mutex<Vec<Phase>>,
+    }
+
+    #[async_trait]
+    impl RunObserver for Reading {
+        async fn observe(&self, run: &RunRecord) -> Result<(), ObserverError> {
+            assert_eq!(run.phase, Phase::Dispatching);
+            let store = self.store.object_store();
+            let catalog = CatalogReader::open(store, "catalog", CatalogConfig::default()).await.unwrap();
+            let written = catalog.last_run().await.unwrap();
+            catalog.close().await.unwrap();
+            self.found.lock().unwrap().extend(written.map(|run| run.phase));
+            Ok(())
+        }
+    }
+
+    async fn store_in(folder: &TempDir) -> Store {
+        let target = StoreTarget::Directory(folder.path().to_owned());
+        Store::open(&target, StoreOptions { fsync: false, ..StoreOptions::default() }).await.unwrap()
+    }
+
+    async fn open(store: &Store) -> Catalog {
+        Catalog::open(store.object_store(), "catalog", CatalogConfig::default()).await.unwrap()
+    }
+
+    async fn harvest(
+        store: &Store,
+        offered: &SimulatedSource,
+        observer: Arc<dyn RunObserver>,
+    ) -> Result<Report, HarvestError> {
+        let entry: url::Url = offered.well_known().parse().unwrap();
+        let parts = Parts {
+            source: SourceId::of_entry(&entry),
+            entry,
+            catalog: open(store).await,
+            store: store.clone(),
+            view: None,
+            client: Client::new(WebConfig::default()).unwrap(),
+            bus: Arc::new(MemoryBus::new(16)),
+            clock: Arc::new(SystemClock),
+            options: HarvestOptions::default(),
+            progress: watch::Sender::new(Progress::default()),
+            observer: Some(observer),
+            push_lag: PushLag::default(),
+            stop: CancellationToken::new(),
+        };
+        Harvest::open(parts).await.unwrap().run().await
+    }
+
+    #[tokio::test]
+    async fn a_run_without_work_is_not_written_between_its_plan_and_its_end() {
+        let folder = TempDir::new().unwrap();
+        let store = store_in(&folder).await;
+        let offered = SimulatedSource::start(SourceSpec::default().resources(0)).await.unwrap();
+        let observer = Arc::new(Reading { store: store.clone(), found: Mutex::default() });
+        harvest(&store, &offered, Arc::clone(&observer) as _).await.unwrap();
+        assert_eq!(*observer.found.lock().unwrap(), [Phase::Planning]);
+        assert_eq!(open(&store).await.last_run().await.unwrap().unwrap().phase, Phase::Finished);
+    }
+
     #[tokio::test]
     async fn a_run_that_could_not_be_noted_is_not_over_and_is_heard_of_again() {
         let folder = TempDir::new().unwrap();
-        let target = StoreTarget::Directory(folder.path().to_owned());
-        let store =
-            Store::open(&target, StoreOptions { fsync: false, ..StoreOptions::default() }).await.unwrap();
+        let store = store_in(&folder).await;
         let offered = SimulatedSource::start(SourceSpec::default().resources(0)).await.unwrap();
-        let entry: url::Url = offered.well_known().parse().unwrap();
         let observer = Arc::new(Forgetful::default());
-        let open =
-            async || Catalog::open(store.object_store(), "catalog", CatalogConfig::default()).await.unwrap();
-        let harvest = async || {
-            let parts = Parts {
-                source: SourceId::of_entry(&entry),
-                entry: entry.clone(),
-                catalog: open().await,
-                store: store.clone(),
-                view: None,
-                client: Client::new(WebConfig::default()).unwrap(),
-                bus: Arc::new(MemoryBus::new(16)),
-                clock: Arc::new(SystemClock),
-                options: HarvestOptions::default(),
-                progress: watch::Sender::new(Progress::default()),
-                observer: Some(Arc::clone(&observer) as Arc<dyn RunObserver>),
-                push_lag: PushLag::default(),
-                stop: CancellationToken::new(),
-            };
-            Harvest::open(parts).await.unwrap().run().await
-        };
+        let harvest = || harvest(&store, &offered, Arc::clone(&observer) as _);
         let error = harvest().await.unwrap_err();
         assert!(matches!(error, HarvestError::Observer(_)), "{error}");
         let report = harvest().await.unwrap();
         assert!(report.resumed);
         assert_eq!(*observer.0.lock().unwrap(), [report.run.id, report.run.id]);
-        assert_eq!(open().await.last_run().await.unwrap().unwrap().phase, Phase::Finished);
+        assert_eq!(open(&store).await.last_run().await.unwrap().unwrap().phase, Phase::Finished);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use object_store::path::Path;
-use object_store::{Error, GetResult, ObjectMeta, PutResult, Result};
+use object_store::{Error, Extensions, GetResult, ObjectMeta, PutResult, Result};
 use tokio::time::Instant;
 
 use super::{BELIEVED, number_of};
@@ -24,7 +24,7 @@ pub(super) struct Series {
 }
 
 /// What an object is in a series.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
     /// The file with this number.
     File(u64),
@@ -135,7 +135,11 @@ impl Series {
         match part {
             Part::File(number) if known.newest.as_ref().is_none_or(|newest| newest.number < number) => {
                 known.newest = Some(file.clone());
-                known.none_after = None;
+                // If it is the last one of a list, the list tells that nothing follows.
+                known.none_after = known.listed.as_ref().and_then(|(at, files)| {
+                    let last = files.iter().filter_map(|file| self.part(&file.location)).max();
+                    (last == Some(part)).then_some(*at)
+                });
             }
             Part::Boundary if known.is_current(asked) => {
                 known.boundary = Some(file.clone());
@@ -213,6 +217,17 @@ impl Series {
         let meta = written(at, bytes.len(), put);
         known.newest = Some(File { number, meta, bytes });
         known.none_after = Some(Instant::now());
+    }
+
+    /// The answer to a write of the file with this number, if it would say what the newest one says: that one counts, and
+    /// nothing follows it.
+    pub(super) fn said_already(&self, number: u64, bytes: &Bytes) -> Option<PutResult> {
+        let known = self.lock();
+        let counts = is_believed(known.none_after) && is_believed(known.boundary_at) && !known.is_behind();
+        let newest = known.newest.as_ref().filter(|_| counts)?;
+        let is_same = newest.number + 1 == number && newest.bytes == *bytes;
+        let (e_tag, version) = (newest.meta.e_tag.clone(), newest.meta.version.clone());
+        is_same.then(|| PutResult { e_tag, version, extensions: Extensions::new() })
     }
 
     /// Believes nothing that may have changed: the store is to be asked.

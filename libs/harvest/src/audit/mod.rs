@@ -83,6 +83,7 @@ impl Auditor {
         ctx: &mut RunContext,
         planner: &mut Planner,
     ) -> Result<Audit, HarvestError> {
+        ctx.know_publications().await?;
         let horizon = Horizon::at(ctx.clock.now());
         let mut spooled = SpooledLists::new(horizon);
         let (sets, is_partial) = Box::pin(self.offered(ctx, &mut spooled)).await?;

@@ -75,6 +75,7 @@ impl PackageWork {
     ) -> Result<(), HarvestError> {
         let mut waiting = queue::Waiting::of(&*ctx.catalog().await?, ctx.run.id).await?;
         if !waiting.is_empty() {
+            ctx.know_publications().await?;
             ctx.open_queues().await?;
             let events = JobEvents::of(ctx);
             let mut work = Self {
@@ -112,7 +113,7 @@ impl PackageWork {
                 ctx.wait_until(due.unwrap_or_else(|| ctx.clock.now())).await?;
                 continue;
             }
-            let event = self.events.next(ctx).await?;
+            let event = self.events.next(ctx, 0).await?;
             if event.is_quiet() {
                 if self.events.are_lost(ctx, &self.origins, self.jobs.len()).await? {
                     // The packages' records have the remaining work.

@@ -246,6 +246,7 @@ impl Planner {
         let is_of_pages = pages::list_of(ctx, &context.set).is_some();
         Box::pin(self.plan_packages(ctx, &mut batch, uri, &reading.record, position, packages)).await?;
         if reading.is_spooled {
+            ctx.know_publications_of(&resources).await?;
             let before = ctx.counted();
             let number = self.reconciler.spool.number(uri, &context.set);
             let (entries, changes) = self.read_entries(ctx, &mut batch, context, resources, Some(number));

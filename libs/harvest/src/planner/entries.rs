@@ -56,6 +56,7 @@ impl Planner {
         items: Vec<Item>,
         known: ByUri<Option<Box<ResourceRecord>>>,
     ) -> Result<ChangeTimes, HarvestError> {
+        ctx.know_publications_of(&items).await?;
         let (planned, changes) = self.read_entries(ctx, batch, context, items, None);
         let mut uris: Vec<ResourceUri> = planned.iter().map(|planned| planned.uri.clone()).collect();
         uris.sort_unstable();
@@ -69,7 +70,7 @@ impl Planner {
         Ok(changes)
     }
 
-    /// Parses entries of a list. Returns the wanted entries, and the changes of all entries. Counts each entry.
+    /// Parses entries of a list, for which publications are known. Returns the wanted entries, and the changes of all entries. Counts each entry.
     /// Records the names that they list, except those that are spooled by the document with the number `spooled`.
     pub(crate) fn read_entries(
         &mut self,

@@ -10,7 +10,7 @@ use model::{
     ChangeEvent, ChangeLogEntry, Clock, Provenance, ResourceUri, RunRecord, SetId, SetRecord, SourceId,
 };
 use planning::{DeletionGuard, HarvestOptions, Selection};
-use resourcesync::Mode as ReadMode;
+use resourcesync::{Item, Mode as ReadMode, relation};
 use store::Store;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -46,6 +46,8 @@ pub(crate) struct RunContext {
     pub(crate) writer: CatalogWriter,
     pub(crate) problems: ProblemLedger,
     pub(crate) push: PushTracker,
+    /// Whether the filter knows where this store publishes.
+    pub(crate) knows_publications: bool,
 }
 
 impl RunContext {
@@ -62,6 +64,26 @@ impl RunContext {
             () = tokio::time::sleep(Duration::try_from(wait).unwrap_or_default()) => Ok(()),
             () = self.stop.cancelled() => Err(HarvestError::Stopped),
         }
+    }
+
+    /// Reads where this store publishes, before entries are judged that may come back from there. Once a run.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn know_publications(&mut self) -> Result<(), HarvestError> {
+        if !self.knows_publications {
+            self.options.filter.published = self.store.publication_bases().await?;
+            self.knows_publications = true;
+        }
+        Ok(())
+    }
+
+    /// The same, if any of these entries says where it was first published. Those of few Sources do.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn know_publications_of(&mut self, items: &[Item]) -> Result<(), HarvestError> {
+        if items.iter().any(is_passed_on) { self.know_publications().await } else { Ok(()) }
     }
 
     /// How documents are read: whether deviations are tolerated.
@@ -95,5 +117,29 @@ impl RunContext {
         let change =
             ChangeLogEntry::new(uri.clone(), event, self.clock.now(), self.run.id, Arc::clone(document));
         ChangeLogEntry { account, ..change }
+    }
+}
+
+/// Whether an entry says where its resource was first published.
+fn is_passed_on(item: &Item) -> bool {
+    matches!(item, Item::Entry(entry) if entry.links.iter().any(|link| link.rel.eq_ignore_ascii_case(relation::VIA)))
+}
+
+#[cfg(test)]
+mod tests {
+    use resourcesync::{Entry, Link};
+
+    use super::*;
+
+    #[test]
+    fn an_entry_that_names_its_first_source_is_passed_on() {
+        let entry = |rels: &[&str]| {
+            let links = rels.iter().map(|rel| Link::new(*rel, "https://example.org/first")).collect();
+            Item::Entry(Box::new(Entry { links, ..Entry::new("https://example.org/a") }))
+        };
+        assert!(!is_passed_on(&entry(&[])));
+        assert!(!is_passed_on(&entry(&["describedby", "canonical"])));
+        assert!(is_passed_on(&entry(&["describedby", "via"])));
+        assert!(is_passed_on(&entry(&["VIA"])));
     }
 }

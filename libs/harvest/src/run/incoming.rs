@@ -16,6 +16,8 @@ const LONGEST: Duration = Duration::from_millis(500);
 /// The minimum time is this part of what a job takes. An origin has a spare job for each four of its slots, so the spare
 /// jobs last a quarter of what a job takes.
 const PART_OF_A_JOB: u32 = 8;
+/// How long the outcomes of the last jobs of a run are gathered: no slot waits for what is settled then.
+const LAST: Duration = Duration::from_millis(50);
 /// How long to wait for outcomes before other checks.
 const WAIT: Duration = Duration::from_millis(500);
 
@@ -45,12 +47,20 @@ impl Incoming {
     }
 
     /// The next batch; empty if nothing arrived for a while. Outcomes that arrive right after the last batch wait for
-    /// more, to share a commit. What did not fit into a full batch waits no longer.
-    pub(crate) async fn next(&mut self, bus: &dyn Bus) -> Result<Vec<Delivery>, BusError> {
+    /// more, to share a commit. What did not fit into a full batch waits no longer. If only `last` jobs are left, the
+    /// first ones wait a while for all of them.
+    pub(crate) async fn next(&mut self, bus: &dyn Bus, last: usize) -> Result<Vec<Delivery>, BusError> {
         if !self.was_full {
             tokio::time::sleep_until(self.came_at + self.every).await;
         }
-        let deliveries = bus.pull(&self.filter, MOST, WAIT).await?;
+        let mut deliveries = bus.pull(&self.filter, MOST, WAIT).await?;
+        let until = Instant::now() + LAST;
+        while (1..last.min(MOST)).contains(&deliveries.len()) && Instant::now() < until {
+            let wait = until.duration_since(Instant::now());
+            // What came is settled in any case, and the next batch tells of a failure again.
+            let Ok(more) = bus.pull(&self.filter, MOST - deliveries.len(), wait).await else { break };
+            deliveries.extend(more);
+        }
         self.came_at = Instant::now();
         self.was_full = deliveries.len() == MOST;
         Ok(deliveries)
@@ -89,11 +99,41 @@ mod tests {
         };
         let settling = async {
             while batches.iter().sum::<usize>() < 16 {
-                batches.push(incoming.next(&bus).await.unwrap().len());
+                batches.push(incoming.next(&bus, 0).await.unwrap().len());
             }
         };
         tokio::join!(ending, settling);
         assert!(batches.len() <= 5, "{batches:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_last_jobs_of_a_run_are_settled_together_if_they_end_within_a_while() {
+        let source: SourceId = "s".parse().unwrap();
+        let bus = bus(&source).await;
+        let mut incoming = Incoming::of(source.clone());
+        let began = Instant::now();
+        let ending = async {
+            for job in 0..5 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                ended(&bus, &source, job).await;
+            }
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            ended(&bus, &source, 5).await;
+        };
+        let settling = async {
+            let mut batches = Vec::new();
+            for last in [4, 2, 1] {
+                let came = incoming.next(&bus, last).await.unwrap();
+                batches.push((came.len(), began.elapsed().as_millis()));
+                for delivery in came {
+                    delivery.ack().await.unwrap();
+                }
+            }
+            batches
+        };
+        let ((), batches) = tokio::join!(ending, settling);
+        // The last one of the first four; the fifth, which waited in vain; the sixth, which waits for none.
+        assert_eq!(batches, [(4, 40), (1, 100), (1, 350)]);
     }
 
     #[tokio::test(start_paused = true)]
@@ -107,7 +147,7 @@ mod tests {
         let began = Instant::now();
         let mut batches = Vec::new();
         for _ in 0..3 {
-            batches.push(incoming.next(&bus).await.unwrap());
+            batches.push(incoming.next(&bus, 0).await.unwrap());
         }
         let sizes: Vec<usize> = batches.iter().map(Vec::len).collect();
         assert_eq!((sizes, began.elapsed()), (vec![MOST, MOST, 1], LONGEST));
@@ -141,7 +181,7 @@ mod tests {
         tokio::time::sleep(EVERY).await;
         ended(&bus, &source, 0).await;
         let asked_at = Instant::now();
-        assert_eq!(incoming.next(&bus).await.unwrap().len(), 1);
+        assert_eq!(incoming.next(&bus, 0).await.unwrap().len(), 1);
         assert_eq!(asked_at.elapsed(), Duration::ZERO);
     }
 
@@ -149,6 +189,6 @@ mod tests {
     async fn where_nothing_comes_back_it_is_said_after_a_while() {
         let source: SourceId = "s".parse().unwrap();
         let bus = bus(&source).await;
-        assert!(Incoming::of(source).next(&bus).await.unwrap().is_empty());
+        assert!(Incoming::of(source).next(&bus, 8).await.unwrap().is_empty());
     }
 }

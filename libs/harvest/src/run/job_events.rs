@@ -69,13 +69,14 @@ impl JobEvents {
         self.heard_at = Instant::now();
     }
 
-    /// What comes next; nothing after a while without messages.
+    /// What comes next; nothing after a while without messages. If all jobs of a run are out, `last` is their number:
+    /// their outcomes share commits.
     ///
     /// # Errors
     /// When the bus fails, the store has a failure that the operator must fix, or the harvest is stopped.
-    pub(crate) async fn next(&mut self, ctx: &RunContext) -> Result<Event, HarvestError> {
+    pub(crate) async fn next(&mut self, ctx: &RunContext, last: usize) -> Result<Event, HarvestError> {
         let deliveries = tokio::select! {
-            deliveries = self.incoming.next(&*ctx.bus) => deliveries?,
+            deliveries = self.incoming.next(&*ctx.bus, last) => deliveries?,
             failure = store_health::lasting(&ctx.store) => return Err(HarvestError::StoreFailed(failure)),
             () = ctx.stop.cancelled() => return Err(HarvestError::Stopped),
         };

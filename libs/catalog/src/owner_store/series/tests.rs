@@ -1,3 +1,4 @@
+use futures::TryStreamExt;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use tokio::time::{Duration, sleep};
@@ -242,4 +243,36 @@ fn only_files_of_the_series_and_its_boundary_belong_to_it() {
     ] {
         assert_eq!(series.part(&Path::from(path)), part, "{path}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_tells_that_nothing_follows_its_last_file() {
+    let case = Case::new();
+    case.another_creates(1).await;
+    case.another_creates(2).await;
+    let asked = case.series.listed().unwrap_err();
+    let files: Vec<_> = case.store.list(Some(&case.series.folder)).try_collect().await.unwrap();
+    case.series.note_list(&asked, &files);
+    assert_eq!(case.has(1).await, (By::Store, true));
+    assert_eq!(case.has(2).await, (By::Store, true));
+    assert_eq!(case.has(3).await, (By::Memory, false));
+    sleep(BELIEVED).await;
+    assert_eq!(case.has(3).await, (By::Store, false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_newest_file_says_need_not_be_written_again_if_that_counts() {
+    let case = Case::new();
+    assert!(case.create(1).await);
+    let same = Bytes::from("file 1");
+    assert!(case.series.said_already(2, &same).is_none(), "the boundary was not read since");
+    assert!(case.get(&case.series.boundary).await.1.is_err());
+    assert!(case.series.said_already(2, &same).is_some());
+    assert!(case.series.said_already(3, &same).is_none());
+    assert!(case.series.said_already(2, &Bytes::from("other")).is_none());
+    case.another_creates(2).await;
+    assert!(!case.create(2).await);
+    assert!(case.series.said_already(2, &same).is_none(), "another was first");
+    sleep(BELIEVED).await;
+    assert!(case.series.said_already(2, &same).is_none());
 }

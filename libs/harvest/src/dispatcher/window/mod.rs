@@ -236,6 +236,11 @@ impl Window {
         (self.jobs.values().filter(|job| job.asks).count(), busy * origin::most_jobs(self.jobs_per_origin))
     }
 
+    /// Whether nothing waits to go out.
+    pub(crate) fn is_all_out(&self) -> bool {
+        self.ready == 0
+    }
+
     /// Resources in outstanding jobs.
     pub(crate) fn in_flight(&self) -> usize {
         self.taken.len() - self.ready
