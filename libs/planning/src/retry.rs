@@ -4,6 +4,10 @@ use std::time::Duration;
 
 use model::{Disposition, Failure, ProblemReason};
 
+/// Failed attempts in a run after which no long pause is waited for on account of the same resource. A server may be
+/// down, or have a limit a day; but one that asks for another pause each time would keep the run open for ever.
+const PAUSES: u32 = 10;
+
 /// When a failed resource is retried within a run. One that still fails becomes a problem, which the next run
 /// retries.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +30,7 @@ pub enum RetryDecision {
         /// Minimum wait.
         wait: Duration,
     },
-    /// The origin requests a longer wait than a run allows.
+    /// The origin requests a longer wait than a run allows. This counts as a failed attempt, too.
     Patience {
         /// Requested wait.
         wait: Duration,
@@ -62,7 +66,8 @@ impl RetryPolicy {
         let Disposition::Retry { after } = failure.disposition else { return RetryDecision::Problem };
         let asked = after.and_then(|after| Duration::try_from(after).ok()).unwrap_or_default();
         if asked > self.longest_wait && failure.reason != ProblemReason::Challenged {
-            return RetryDecision::Patience { wait: asked };
+            let is_last = attempts >= self.attempts.max(PAUSES);
+            return if is_last { RetryDecision::Problem } else { RetryDecision::Patience { wait: asked } };
         }
         let most = match failure.reason {
             ProblemReason::DigestMismatch | ProblemReason::LengthMismatch => self.mismatches,
@@ -125,9 +130,12 @@ mod tests {
             failed(ProblemReason::Throttled, Disposition::Retry { after })
         };
         assert_eq!(policy.after(&asks(30), 1), again(30_000));
-        assert_eq!(
-            policy.after(&asks(3_600), 1),
-            RetryDecision::Patience { wait: Duration::from_secs(3_600) }
-        );
+        let patience = RetryDecision::Patience { wait: Duration::from_secs(3_600) };
+        assert_eq!(policy.after(&asks(3_600), 1), patience);
+        assert_eq!(policy.after(&asks(3_600), PAUSES - 1), patience);
+        assert_eq!(policy.after(&asks(3_600), PAUSES), RetryDecision::Problem, "it asks each time");
+        let patient = RetryPolicy { attempts: 12, ..policy };
+        assert_eq!(patient.after(&asks(3_600), 11), patience);
+        assert_eq!(patient.after(&asks(3_600), 12), RetryDecision::Problem);
     }
 }

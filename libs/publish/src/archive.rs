@@ -111,11 +111,9 @@ impl Archive {
         self.zip.start_file(MANIFEST, stored(true)).map_err(failed)?;
         io::copy(&mut BufReader::new(manifest.reopen()?), &mut self.zip)?;
         let file = self.finish()?;
-        let whole = file.reopen()?;
-        let computed = tokio::task::spawn_blocking(move || computed(whole)).await;
-        let (length, sha256) = computed.map_err(|error| PublishError::place("a package", error))??;
-        // With its digest in the name, a run that was killed replaces no package that a dump names already.
-        let short: String = sha256.to_string().chars().take(12).collect();
+        let (length, sha256) = measured(&file).await?;
+        // A run that was killed replaces no package that a dump names already.
+        let short = short(&sha256);
         let contents = name_with(folder, at, number, &format!("-{short}.xml"));
         let path = name_with(folder, at, number, &format!("-{short}.zip"));
         work.place.put_file(&path, file, &zip()).await?;
@@ -135,6 +133,18 @@ fn stored(is_large: bool) -> SimpleFileOptions {
 
 fn inner(file: BufWriter<NamedTempFile>) -> Result<NamedTempFile, PublishError> {
     file.into_inner().map_err(|error| error.into_error().into())
+}
+
+/// The length and the digest of a finished archive.
+pub(crate) async fn measured(file: &NamedTempFile) -> Result<(u64, Sha256), PublishError> {
+    let whole = file.reopen()?;
+    let computed = tokio::task::spawn_blocking(move || computed(whole)).await;
+    Ok(computed.map_err(|error| PublishError::place("a package", error))??)
+}
+
+/// What the name of an archive has of its digest: so none is written over another one.
+pub(crate) fn short(sha256: &Sha256) -> String {
+    sha256.to_string().chars().take(12).collect()
 }
 
 /// Reads the archive once more: its headers were written again, so no digest could be computed on the way.

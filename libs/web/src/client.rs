@@ -22,7 +22,10 @@ const RESTS_KEPT: usize = 256;
 
 /// The HTTP client. Clones share connections, budgets and counts, and cost nothing.
 #[derive(Clone)]
-pub struct Client(pub(crate) Arc<Inner>, pub(crate) Arc<Agreed>);
+pub struct Client(pub(crate) Arc<Inner>, pub(crate) Arc<Agreed>, pub(crate) Option<OwnCount>);
+
+/// How many requests one client and its clones have sent.
+type OwnCount = Arc<AtomicU64>;
 
 pub(crate) struct Inner {
     pub(crate) accesses: Accesses,
@@ -97,7 +100,7 @@ impl Client {
     pub fn on(&self, terms: Terms) -> Result<Self, WebError> {
         let agreed = Agreed::new(self.config(), &self.0.accesses, terms);
         let agreed = agreed.map_err(|why| WebError::new(ErrorKind::Builder).detail(why))?;
-        Ok(Self(Arc::clone(&self.0), Arc::new(agreed)))
+        Ok(Self(Arc::clone(&self.0), Arc::new(agreed), self.2.clone()))
     }
 
     fn build(
@@ -132,7 +135,7 @@ impl Client {
             crawl_delays: watch::Sender::new(None),
             rests: broadcast::Sender::new(RESTS_KEPT),
         });
-        Ok(Self(inner, Arc::new(agreed)))
+        Ok(Self(inner, Arc::new(agreed), None))
     }
 
     /// Calls `observer` for each request from now on, those of all clones. Only the first observer is kept.
@@ -149,6 +152,26 @@ impl Client {
     /// How many requests were sent so far, including redirects, retries and each robots.txt.
     pub fn requests(&self) -> u64 {
         self.0.requests.load(Ordering::Relaxed)
+    }
+
+    /// The same client with a count of its own ([`own_requests`](Self::own_requests)), which its clones share.
+    #[must_use]
+    pub fn counting(&self) -> Self {
+        Self(Arc::clone(&self.0), Arc::clone(&self.1), Some(OwnCount::default()))
+    }
+
+    /// How many requests were sent through a [counting](Self::counting) client, including redirects, and those
+    /// whose answer is not awaited any more; without those for a robots.txt that was answered. So a server that
+    /// lets a caller wait is told from a turn that does not come.
+    pub fn own_requests(&self) -> u64 {
+        self.2.as_ref().map_or(0, |own| own.load(Ordering::Relaxed))
+    }
+
+    /// Takes requests out of its own count.
+    pub(crate) fn discount(&self, requests: u32) {
+        if let Some(own) = &self.2 {
+            own.fetch_sub(u64::from(requests), Ordering::Relaxed);
+        }
     }
 
     /// The rest of an origin's cooldown, if it has one. A request waits for it, within the configured budget.

@@ -28,6 +28,7 @@ impl Client {
         let fetch = async {
             let fetched = self.fetch_robots(origin).await;
             requests = fetched.requests;
+            self.discount(requests);
             (fetched.robots, fetched.keep)
         };
         let robots = self.known_robots().get_or(origin, fetch).await;

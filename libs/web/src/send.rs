@@ -116,7 +116,9 @@ impl Client {
             .await
             .map_err(|CoolingDown { left }| WebError::new(ErrorKind::CoolingDown).retry_after(Some(left)))?;
         *requests += 1;
-        self.0.requests.fetch_add(1, Ordering::Relaxed);
+        for count in std::iter::once(&self.0.requests).chain(self.2.as_deref()) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
         let mut exchange = observer.get().map(|observer| observer.begin(&origin));
         let sent = Instant::now();
         let answered = tokio::time::timeout(*patience, agreed.access.carrier.carry(prepared, apart)).await;

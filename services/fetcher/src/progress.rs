@@ -3,7 +3,7 @@
 use model::{Disposition, Evidence, Failure, ProblemReason, ResourceUri};
 
 /// Bytes that a job must add. A body that is slow, or breaks off again and again, fails: else no attempt would be
-/// counted, and it would be tried for ever.
+/// counted, and it would be tried for ever (docs/adr/0105).
 pub(crate) const PROGRESS: u64 = 1024 * 1024;
 
 /// The failure of a server that was asked, and sent less than that in the time of a job.

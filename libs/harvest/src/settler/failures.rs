@@ -110,7 +110,7 @@ impl Settler {
                 if let (Action::Fetch { origin }, Some(until)) = (&pending.action, due) {
                     follow_up.resting.push((origin.clone(), until));
                 }
-                batch.put_pending(uri, &PendingRecord { next_attempt_at: due, ..pending });
+                batch.put_pending(uri, &PendingRecord { attempts, next_attempt_at: due, ..pending });
             }
             RetryDecision::Problem => {
                 record_problem(ctx, batch, uri, failure, pending, attempts, problem.map(|problem| *problem))

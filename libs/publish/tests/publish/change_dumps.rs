@@ -25,12 +25,12 @@ fn at_once() -> Policy {
 
 /// A change of a package: when, what, and the digest of its bytes, if they are in the package.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Packed {
+pub(crate) struct Packed {
     at: Timestamp,
     original: String,
     change: Change,
-    declared: Option<String>,
-    found: Option<String>,
+    pub(crate) declared: Option<String>,
+    pub(crate) found: Option<String>,
 }
 
 fn original(entry: &Entry) -> String {
@@ -50,7 +50,7 @@ fn entries_of(xml: &[u8]) -> (resourcesync::Header, Vec<Entry>) {
 }
 
 /// All changes of the Change Dump. Every part is checked, and that intervals join. The second value is where it ends.
-async fn packed(objects: &Arc<dyn ObjectStore>) -> (Vec<Packed>, Timestamp) {
+pub(crate) async fn packed(objects: &Arc<dyn ObjectStore>) -> (Vec<Packed>, Timestamp) {
     let dump = document(objects, &format!("{BASE}changedump.xml")).await;
     assert_eq!(dump.header.capability, Some(Capability::ChangeDump));
     assert!(dump.header.until.is_none(), "more packages follow");

@@ -10,6 +10,7 @@ use object_store::{ObjectStore, ObjectStoreExt as _};
 use publish::{CatalogRecords, Place, Policy, Publication, PublishError};
 use testkit::gated::GatedObjects;
 
+use crate::change_dumps::packed;
 use crate::killed::Failing;
 use crate::reader::Follower;
 use crate::world::{World, small};
@@ -65,11 +66,16 @@ async fn shared(failing: &Arc<Failing>) -> World {
 
 /// The PUT of a Change List comes late: when another publisher has told so many changes.
 async fn late_put(world: &mut World, failing: &Failing, changes: usize) {
+    late_put_into("changelist/", world, failing, changes).await;
+}
+
+/// The same of the first PUT into a folder.
+async fn late_put_into(folder: &'static str, world: &mut World, failing: &Failing, changes: usize) {
     let first = world.publication.clone();
     let records = CatalogRecords::new(&world.catalog, &world.store);
     let (now, mut see) = (world.now(), |_: publish::Seen<'_>| {});
     let mut suspended = pin!(first.run(&records, now, &mut see));
-    failing.late.hold(suspended.as_mut()).await;
+    failing.late.hold(folder, suspended.as_mut()).await;
     for number in 0..changes {
         world.put(&format!("{number:03}"), "by the other").await;
     }
@@ -114,6 +120,29 @@ async fn nor_does_the_first_list_of_a_publication() {
     let mut fresh = Follower::new(&world.objects);
     fresh.follow().await;
     assert_eq!(fresh.held, world.stored().await);
+}
+
+#[tokio::test]
+async fn a_segment_that_is_written_late_takes_no_bytes_out_of_a_change_dump() {
+    let failing = Failing::new();
+    let mut world = shared(&failing).await;
+    world.publication.dumps = true;
+    world.publish().await;
+    world.put("007", "by the first").await;
+    late_put_into(".thresher/changes/", &mut world, &failing, 2).await;
+    // The list is closed, and its package made of the segments.
+    world.passes(2);
+    assert_eq!(world.publish().await.change_packages, 1);
+    let (all, _) = packed(&world.objects).await;
+    assert_eq!(all.len(), 3);
+    assert!(all.iter().all(|change| change.found == change.declared), "{all:?}");
+    // What came late, and nothing names, is found and removed.
+    for hours in [25, 49] {
+        world.passes(hours);
+        world.publish().await;
+    }
+    let own = world.own_files().await;
+    assert!(own.iter().all(|path| !path.contains("/changes/")), "{own:?}");
 }
 
 #[tokio::test]

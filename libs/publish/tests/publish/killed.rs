@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -31,24 +31,25 @@ pub(crate) struct Failing {
     /// Requests to remove that are left.
     pub(crate) deletes: AtomicI64,
     pub(crate) ignores_conditions: AtomicBool,
-    /// The next PUT of a Change List, if it is to come late.
+    /// The next PUT of a Change List, or of another file, if it is to come late.
     pub(crate) late: LatePut,
 }
 
 /// A PUT that a test holds: it reaches the objects late.
 #[derive(Debug)]
 pub(crate) struct LatePut {
-    is_wanted: AtomicBool,
+    /// The folder of the file.
+    wanted: Mutex<Option<&'static str>>,
     held: Semaphore,
     go_on: Semaphore,
 }
 
 impl LatePut {
-    /// Holds the next one. It is held when this returns; the future of its run is `run`.
-    pub(crate) async fn hold<T>(&self, run: Pin<&mut impl Future<Output = T>>) {
-        self.is_wanted.store(true, Ordering::Relaxed);
+    /// Holds the next one in this folder. It is held when this returns; the future of its run is `run`.
+    pub(crate) async fn hold<T>(&self, folder: &'static str, run: Pin<&mut impl Future<Output = T>>) {
+        *self.wanted.lock().unwrap() = Some(folder);
         tokio::select! {
-            _ = run => panic!("it writes no Change List"),
+            _ = run => panic!("it writes nothing into {folder}"),
             held = self.held.acquire() => held.unwrap().forget(),
         }
     }
@@ -59,7 +60,8 @@ impl LatePut {
     }
 
     async fn pass(&self, path: &Path) {
-        if path.as_ref().starts_with("changelist/") && self.is_wanted.swap(false, Ordering::Relaxed) {
+        let is_meant = self.wanted.lock().unwrap().take_if(|folder| path.as_ref().starts_with(*folder));
+        if is_meant.is_some() {
             self.held.add_permits(1);
             self.go_on.acquire().await.unwrap().forget();
         }
@@ -76,9 +78,9 @@ impl Failing {
     /// Objects that fail no write yet.
     pub(crate) fn new() -> Arc<Self> {
         let [left, deletes] = [AtomicI64::new(i64::MAX), AtomicI64::new(i64::MAX)];
-        let [ignores_conditions, is_wanted] = [AtomicBool::new(false), AtomicBool::new(false)];
+        let ignores_conditions = AtomicBool::new(false);
         let [held, go_on] = [Semaphore::new(0), Semaphore::new(0)];
-        let late = LatePut { is_wanted, held, go_on };
+        let late = LatePut { wanted: Mutex::default(), held, go_on };
         Arc::new(Self { objects: InMemory::new(), left: Arc::new(left), deletes, ignores_conditions, late })
     }
 

@@ -8,6 +8,7 @@ use futures::poll;
 use model::{Disposition, Origin, ProblemReason};
 use secrets::Secret;
 use testkit::scripted::{Reply, ScriptedServer};
+use testkit::waiting::until;
 use web::{
     Client, CrawlDelay, Credential, ErrorKind, GetRequest, RequestPurpose, RobotsFetch, RobotsPolicy,
     WebConfig,
@@ -43,6 +44,30 @@ async fn nothing_is_fetched_by_default_and_once_where_it_is_to_be_kept() {
     let responses = try_join_all(requests).await.unwrap();
     let counted: u32 = responses.iter().map(web::Response::requests).sum();
     assert_eq!((asked_for_robots(&server), client.requests(), counted), (1, 5, 5), "each is counted once");
+}
+
+#[tokio::test]
+async fn a_counting_client_counts_what_it_sent_without_a_robots_txt_that_came() {
+    let hour = Duration::from_secs(3_600);
+    let server = server(Reply::ok("")).await;
+    server.always("/slow", Reply::ok("").delay(hour));
+    let own = client(RobotsPolicy::obey()).counting();
+    own.get(request(&server.uri("/a"))).await.unwrap();
+    assert_eq!((own.requests(), own.own_requests()), (2, 1));
+    let other = own.counting();
+    tokio::select! {
+        _ = other.get(request(&server.uri("/slow"))) => panic!("it waits for an answer"),
+        () = until("the request came", || server.requests_at("/slow").len() == 1) => {}
+    }
+    assert_eq!((own.own_requests(), other.own_requests()), (1, 1), "it is not awaited any more");
+
+    let silent = self::server(Reply::ok("").delay(hour)).await;
+    let last = own.counting();
+    tokio::select! {
+        _ = last.get(request(&silent.uri("/a"))) => panic!("it waits for robots.txt"),
+        () = until("robots.txt is requested", || asked_for_robots(&silent) == 1) => {}
+    }
+    assert_eq!(last.own_requests(), 1);
 }
 
 #[tokio::test]

@@ -71,8 +71,7 @@ impl Receiving<'_> {
     }
 
     async fn is_unspaced(&self) -> bool {
-        let Some((space, requests)) = self.in_time(self.fetcher.client.space_between(&self.job.origin)).await
-        else {
+        let Some((space, requests)) = self.in_time(self.client.space_between(&self.job.origin)).await else {
             return false;
         };
         self.count(requests);
@@ -200,7 +199,7 @@ impl Receiving<'_> {
     fn asking(&self) -> Option<Asking> {
         let head = self.upload.head();
         Some(Asking {
-            client: self.fetcher.client.clone(),
+            client: self.client.clone(),
             store: self.fetcher.store.clone(),
             request: resource::ask(self.item, self.item.uri.to_url()),
             if_range: self.condition(&head.validators)?,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use model::{Disposition, Failure, FetchItem, FetchJob, Validators};
 use store::{PackageHead, PackageUpload, StoreError};
 use tokio::time::Instant;
-use web::{ErrorKind, GetRequest, Range, Response};
+use web::{Client, ErrorKind, GetRequest, Range, Response};
 
 use super::ranges::Spread;
 use super::{condition_of, is_judged};
@@ -21,6 +21,8 @@ use crate::{modified, resource};
 /// A large resource that a job is receiving.
 pub(super) struct Receiving<'a> {
     pub(super) fetcher: &'a Fetcher,
+    /// It counts the requests for this resource.
+    pub(super) client: Client,
     pub(super) job: &'a FetchJob,
     pub(super) item: &'a FetchItem,
     pub(super) upload: PackageUpload,
@@ -31,7 +33,7 @@ pub(super) struct Receiving<'a> {
     pub(super) pace: Option<(u64, Duration)>,
     /// How often a request may still be repeated that broke off.
     resumes: u32,
-    /// Whether the server was asked, and answered or let the time pass.
+    /// Whether the server was asked, and answered or let a range stand still.
     pub(super) was_asked: bool,
 }
 
@@ -64,6 +66,7 @@ impl<'a> Receiving<'a> {
         let permits = RangePermits::new(Arc::clone(&fetcher.bus), job.origin.clone(), others);
         Self {
             fetcher,
+            client: fetcher.client.counting(),
             job,
             item,
             upload,
@@ -78,7 +81,7 @@ impl<'a> Receiving<'a> {
 
     /// Whether the server is slow, if the time is over before enough bytes came: it was not the wait for a turn.
     pub(super) fn is_slow(&self) -> bool {
-        self.was_asked && !self.fetcher.stop.is_cancelled()
+        self.client.own_requests() > 0 && !self.fetcher.stop.is_cancelled()
     }
 
     /// The upload, and the number of its requests.
@@ -101,8 +104,8 @@ impl<'a> Receiving<'a> {
             }
             let request = self.request(has_others);
             let range = request.range.clone();
-            // A server that does not answer is told from a turn that does not come.
-            let mut response = match self.in_more_time(self.fetcher.client.get(request)).await {
+            // Long enough for the wait for a turn, too.
+            let mut response = match self.in_more_time(self.client.get(request)).await {
                 None => return Ok(End::OutOfTime),
                 Some(Ok(response)) => response,
                 Some(Err(error)) => {

@@ -42,7 +42,6 @@ impl Fetcher {
         let end = receiving.receive().await?;
         let is_slow = receiving.is_slow();
         let (upload, requests) = receiving.into_parts();
-        let has_come = upload.received() > before;
         let has_progress = upload.received() >= before + PROGRESS;
         let result = match end {
             End::Whole => PackageResult::Stored(upload.finish().await?),
@@ -59,7 +58,7 @@ impl Fetcher {
                 }
             }
             // It makes progress, if slowly: this does not count as a failure.
-            End::Broken(_) if has_come && condition(&upload.head().validators).is_some() => {
+            End::Broken(_) if has_progress && condition(&upload.head().validators).is_some() => {
                 PackageResult::Deferred { received: put_away(upload).await? }
             }
             End::Failed(failure) if failure.disposition == Disposition::Refuse => {

@@ -41,7 +41,7 @@ impl Receiving<'_> {
         let ranges = self.company.len() as u64 + 1;
         let to = leading_to.unwrap_or_else(|| (from + piece_bytes(end - from, ranges)).min(end));
         let asking = Asking {
-            client: self.fetcher.client.clone(),
+            client: self.client.clone(),
             url: self.job.uri.to_url(),
             if_range,
             head: head.clone(),
@@ -72,8 +72,7 @@ impl Receiving<'_> {
     }
 
     async fn is_unspaced(&self) -> bool {
-        let Some((space, requests)) = self.in_time(self.fetcher.client.space_between(&self.job.origin)).await
-        else {
+        let Some((space, requests)) = self.in_time(self.client.space_between(&self.job.origin)).await else {
             return false;
         };
         self.count(requests);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use model::{Failure, PackageJob};
 use store::{PackageHead, PackageUpload, StoreError};
 use tokio::time::Instant;
-use web::{ErrorKind, GetRequest, Range, Response, WebError};
+use web::{Client, ErrorKind, GetRequest, Range, Response, WebError};
 
 use super::answer::Ended;
 use super::piece::Piece;
@@ -19,6 +19,8 @@ use crate::{modified, page};
 /// A package that a job is receiving.
 pub(super) struct Receiving<'a> {
     pub(super) fetcher: &'a Fetcher,
+    /// It counts the requests of this job.
+    pub(super) client: Client,
     pub(super) job: &'a PackageJob,
     pub(super) upload: PackageUpload,
     pub(super) deadline: Instant,
@@ -33,7 +35,7 @@ pub(super) struct Receiving<'a> {
     pub(super) is_plain: bool,
     pub(super) requests: Arc<AtomicU64>,
     resumes: u32,
-    /// Whether the server was asked, and answered or let the time pass.
+    /// Whether the server was asked, and answered or refused.
     was_asked: bool,
 }
 
@@ -61,6 +63,7 @@ impl<'a> Receiving<'a> {
     ) -> Self {
         Self {
             fetcher,
+            client: fetcher.client.counting(),
             job,
             upload,
             deadline,
@@ -77,7 +80,7 @@ impl<'a> Receiving<'a> {
 
     /// Whether the server is slow, if the time is over before enough bytes came: it was not the wait for a turn.
     pub(super) fn is_slow(&self) -> bool {
-        self.was_asked && !self.fetcher.stop.is_cancelled()
+        self.client.own_requests() > 0 && !self.fetcher.stop.is_cancelled()
     }
 
     /// The upload, and the number of its requests. Unused pieces end here.
@@ -175,11 +178,11 @@ impl<'a> Receiving<'a> {
 
     /// Sends a request, and waits for its response head. None if the time is over before.
     async fn ask(&mut self, request: GetRequest) -> Option<Result<Response, WebError>> {
-        let response = self.fetcher.client.get(request);
+        let response = self.client.get(request);
         if self.was_asked {
             return self.in_time(response).await;
         }
-        // A server that does not answer is told from a turn that does not come.
+        // Long enough for the wait for a turn, too.
         let answer = self.in_more_time(response).await?;
         // The time counts from the first answer: the wait for a turn is not the server's.
         self.was_asked = true;

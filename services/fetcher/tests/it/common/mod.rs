@@ -3,10 +3,13 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt as _};
 use model::{Declaration, JobId, Origin, PackageJob, RunId, Seq, SystemClock, Terms, Validators};
-use web::{Carried, Client, Transport, WebConfig};
+use web::{Carried, Client, RobotsPolicy, Transport, WebConfig};
 
 /// What a server inside the test answers.
 pub(crate) type Answer = BoxFuture<'static, io::Result<Carried>>;
@@ -35,6 +38,33 @@ pub(crate) fn client_of(answer: impl Fn(http::Request<()>) -> Answer + Send + Sy
 /// A client of a server that never answers.
 pub(crate) fn client_of_silence() -> Client {
     client_of(|_| Box::pin(std::future::pending()))
+}
+
+/// A client that obeys robots.txt, of servers inside the test.
+pub(crate) fn client_that_obeys(
+    answer: impl Fn(http::Request<()>) -> Answer + Send + Sync + 'static,
+) -> Client {
+    let config = WebConfig { robots: RobotsPolicy::obey(), ..WebConfig::default() };
+    Client::over(config, Arc::new(SystemClock), Arc::new(Inside(answer))).expect("a client")
+}
+
+/// A client of servers that redirect to another one each time, and take 50 seconds for each robots.txt.
+pub(crate) fn client_that_is_led_astray() -> Client {
+    let hosts = AtomicUsize::new(0);
+    client_that_obeys(move |request| {
+        let is_robots = request.uri().path() == "/robots.txt";
+        let host = hosts.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            let head = http::Response::builder();
+            let head = if is_robots {
+                tokio::time::sleep(Duration::from_secs(50)).await;
+                head.status(404)
+            } else {
+                head.status(302).header("location", format!("http://h{host}.example/a.zip"))
+            };
+            Ok(head.body(stream::empty().boxed()).expect("a head"))
+        })
+    })
 }
 
 /// A job for the package at `uri`, without any declaration.

@@ -8,7 +8,7 @@ use store::{DATA_DIRECTORY, spooled_bytes};
 use tempfile::TempDir;
 
 use super::*;
-use crate::common::{client_of, client_of_silence};
+use crate::common::{client_of, client_of_silence, client_that_is_led_astray};
 
 /// Bytes that a spool file may lack: they are written in batches.
 const BATCH: usize = 256 * 1024;
@@ -104,6 +104,17 @@ async fn slow_redirects_fail_a_large_resource() {
     let done = fetcher.fetch(&case.job("/a", 9 * MIB)).await.unwrap();
     let FetchedResult::Failed(failure) = &done.items[0].result else { panic!("not failed: {done:?}") };
     assert_eq!(failure.reason, ProblemReason::Timeout);
+}
+
+#[tokio::test(start_paused = true)]
+async fn so_does_a_server_that_leads_from_one_slow_host_to_the_next() {
+    let case = Case::new(1).await;
+    let fetcher = case.fetcher_over(client_that_is_led_astray());
+    for _ in 0..2 {
+        let done = fetcher.fetch(&case.job("/a", 9 * MIB)).await.unwrap();
+        let FetchedResult::Failed(failure) = &done.items[0].result else { panic!("not failed: {done:?}") };
+        assert_eq!(failure.reason, ProblemReason::TooSlow);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,18 +7,7 @@ use futures::stream::{self, StreamExt as _};
 use tokio::time::Instant;
 
 use super::*;
-use crate::common::{client_of, client_of_silence};
-
-const KIB: usize = 1024;
-const AT: &str = "http://h.example/a.zip";
-
-/// The outcome of one job.
-async fn outcome(store: &Store, client: &Client) -> PackageOutcome {
-    let bus = Arc::new(MemoryBus::new(4));
-    let config = FetcherConfig::default();
-    let fetcher = Fetcher::new(client.clone(), store.clone(), bus, Arc::new(SystemClock), config);
-    fetcher.fetch_package(job(AT)).await.expect("a store in memory does not fail")
-}
+use crate::common::{client_of, client_of_silence, client_that_is_led_astray, client_that_obeys};
 
 /// The `Range` header of each request.
 type Asked = Arc<Mutex<Vec<Option<String>>>>;
@@ -74,4 +63,33 @@ async fn a_job_with_enough_bytes_is_deferred_however_long_it_waited_for_its_turn
         client.rest(&job(AT).origin, Duration::from_secs(wait));
         assert_eq!(deferred(outcome(&Store::in_memory(), &client).await), 5 * 256 * KIB, "{wait} s");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_leads_from_one_slow_host_to_the_next_fails_a_package() {
+    let store = Store::in_memory();
+    // None of the hosts is slow for long enough to fail.
+    let client = client_that_is_led_astray();
+    for _ in 0..2 {
+        let begun = Instant::now();
+        assert_eq!(failed(outcome(&store, &client).await).reason, ProblemReason::TooSlow);
+        assert!(begun.elapsed() <= Duration::from_secs(120), "its slot is free again");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_a_turn_is_no_failure_though_robots_txt_came() {
+    let client = client_that_obeys(|request| {
+        let is_robots = request.uri().path() == "/robots.txt";
+        let body = if is_robots { "user-agent: *\ncrawl-delay: 60" } else { "a package" };
+        let body = stream::iter([Ok(Bytes::from_static(body.as_bytes()))]);
+        let answer = http::Response::new(body.boxed());
+        Box::pin(async move { Ok(answer) })
+    });
+    // With three processes, a request of this one follows another after three minutes.
+    client.set_sharers(3);
+    let store = Store::in_memory();
+    assert_eq!(deferred(outcome(&store, &client).await), 0);
+    let outcome = outcome(&store, &client).await;
+    assert!(matches!(outcome.result, PackageResult::Stored(_)), "{outcome:?}");
 }
