@@ -68,10 +68,11 @@ async fn the_slower_of_two_rates_holds_and_robots_txt_is_what_the_source_makes_o
     for (own, least) in [(5, 200), (1000, 50)] {
         let slow = Terms { requests_per_second: NonZeroU32::new(own), ..Terms::default() };
         let slow = client.on(slow).unwrap();
-        slow.get(request(&server.uri("/a"))).await.unwrap();
         let start = Instant::now();
-        slow.get(request(&server.uri("/a"))).await.unwrap();
-        assert!(start.elapsed().as_millis() >= least - 5, "{own} a second");
+        for _ in 0..3 {
+            slow.get(request(&server.uri("/a"))).await.unwrap();
+        }
+        assert!(start.elapsed().as_millis() >= 2 * least, "{own} a second");
     }
     let strict = client.on(Terms { robots: Some(RobotsPolicy::obey()), ..Terms::default() }).unwrap();
     let refused = strict.get(request(&server.uri("/a"))).await.unwrap_err();
