@@ -1,46 +1,47 @@
-//! What is merged next: the database's own choice. It also tells when nothing is left to merge, or when a merge has
-//! failed: it is begun again each time that the parts of the database look for each other's files.
+//! What is merged next: the database's own choice. It also tells when nothing is left to merge, or when the merging has
+//! written much: a merge that fails is begun again each time that the parts of the database look for each other's files.
 
-use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::OnceLock;
 
 use slatedb::compactor::{
-    Compaction, CompactionRequest, CompactionScheduler, CompactionSchedulerSupplier, CompactionSpec,
-    CompactionStatus, CompactorStateView, SizeTieredCompactionSchedulerSupplier,
+    CompactionRequest, CompactionScheduler, CompactionSchedulerSupplier, CompactionSpec, CompactorStateView,
+    SizeTieredCompactionSchedulerSupplier,
 };
 use slatedb::config::CompactorOptions;
 use tokio_util::sync::CancellationToken;
 
+/// How often the state of the merging is written at most. A merge takes six to eight writes, and one that fails two for
+/// each attempt.
+const MOST_WRITES: u64 = 20;
+
 /// Makes the schedule of a merging.
 #[derive(Debug, Clone)]
 pub(crate) struct MergeSchedule {
-    /// Cancelled when nothing is merged and nothing is to be, or when a merge has failed.
+    /// Cancelled when nothing is merged and nothing is to be, or when the merging has written much.
     pub(crate) idle: CancellationToken,
 }
 
 struct Telling {
     inner: Box<dyn CompactionScheduler + Send + Sync>,
     idle: CancellationToken,
-    /// The merges that were seen at work.
-    begun: Mutex<HashSet<u128>>,
+    /// The number of the first state that was seen. Each write has the next number.
+    first: OnceLock<u64>,
 }
 
 impl Telling {
-    /// Whether one of the merges that have not ended waits for its begin after it had begun.
-    fn has_failed(&self, merges: &[&Compaction]) -> bool {
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        let works = |one: &Compaction| {
-            matches!(one.status(), CompactionStatus::Running | CompactionStatus::Compacted)
-        };
-        begun.extend(merges.iter().filter(|one| works(one)).map(|one| one.id().0));
-        merges.iter().any(|one| !works(one) && begun.contains(&one.id().0))
+    /// Whether there is no reason to go on with quick looks.
+    fn is_over(&self, state: &CompactorStateView, proposed: &[CompactionSpec]) -> bool {
+        let Some(merges) = state.compactions() else { return proposed.is_empty() };
+        let first = *self.first.get_or_init(|| merges.id());
+        let is_idle = proposed.is_empty() && !merges.recent_compactions().any(|one| one.active());
+        is_idle || merges.id().saturating_sub(first) >= MOST_WRITES
     }
 }
 
 impl CompactionSchedulerSupplier for MergeSchedule {
     fn compaction_scheduler(&self, options: &CompactorOptions) -> Box<dyn CompactionScheduler + Send + Sync> {
         let inner = SizeTieredCompactionSchedulerSupplier::new().compaction_scheduler(options);
-        Box::new(Telling { inner, idle: self.idle.clone(), begun: Mutex::default() })
+        Box::new(Telling { inner, idle: self.idle.clone(), first: OnceLock::new() })
     }
 }
 
@@ -49,9 +50,7 @@ impl CompactionSchedulerSupplier for MergeSchedule {
 impl CompactionScheduler for Telling {
     fn propose(&self, state: &CompactorStateView) -> Vec<CompactionSpec> {
         let proposed = self.inner.propose(state);
-        let merges = state.compactions().into_iter().flat_map(|all| all.recent_compactions());
-        let merges: Vec<&Compaction> = merges.filter(|one| one.active()).collect();
-        if (proposed.is_empty() && merges.is_empty()) || self.has_failed(&merges) {
+        if self.is_over(state, &proposed) {
             self.idle.cancel();
         }
         proposed
