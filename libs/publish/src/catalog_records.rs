@@ -25,12 +25,19 @@ const TOGETHER: usize = 1_000;
 pub struct CatalogRecords {
     catalog: Lookups,
     store: Store,
+    may_lag: bool,
 }
 
 impl CatalogRecords {
-    /// The records of a catalog, with bytes in this store.
+    /// The records of a catalog, with bytes in this store. It shows all commits until now.
     pub fn new(catalog: &Lookups, store: &Store) -> Self {
-        Self { catalog: catalog.clone(), store: store.clone() }
+        Self { catalog: catalog.clone(), store: store.clone(), may_lag: false }
+    }
+
+    /// The same of a reader that was opened before, and shows commits with a delay.
+    #[must_use]
+    pub fn that_may_lag(self) -> Self {
+        Self { may_lag: true, ..self }
     }
 
     pub(crate) fn catalog(&self) -> &Lookups {
@@ -89,6 +96,10 @@ impl Records for CatalogRecords {
     /// False of a catalog whose change log is shorter than the published one: it was made anew.
     async fn continues(&self, from: u64) -> Result<bool, PublishError> {
         Ok(self.catalog.next_change().await? >= from)
+    }
+
+    fn are_current(&self) -> bool {
+        !self.may_lag
     }
 
     async fn mark(&self, before: u64) -> Result<Option<String>, PublishError> {

@@ -83,7 +83,8 @@ impl Publication {
     ///
     /// # Errors
     /// [`PublishError::Refused`] when the place has something else, [`PublishError::Busy`] while another process
-    /// publishes there; else the error of the records or the place.
+    /// publishes there; [`PublishError::Behind`] for records that may lag, and do; else the error of the records or the
+    /// place.
     pub async fn run(
         &self,
         records: &dyn Records,
@@ -125,6 +126,9 @@ impl Publication {
         let mut work = Work { begun, ..self.work(&withheld, beside, now, see) };
         work.is_to_purge = withdraw::is_unfinished(&state);
         let is_made_anew = is_made_anew(&withheld, &state).await?;
+        if is_made_anew && !records.are_current() {
+            return Err(PublishError::Behind);
+        }
         if is_made_anew || state.rule != self.rule {
             draft::start_over(&mut state, now);
             state.was_made_anew |= is_made_anew;

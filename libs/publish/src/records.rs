@@ -139,6 +139,12 @@ pub trait Records: Send + Sync {
     /// Whether all changes from this number on are known. If not, everything is published anew.
     async fn continues(&self, from: u64) -> Result<bool, PublishError>;
 
+    /// Whether these are all changes that there are by now. A reader of a catalog may lag behind its writer, and so behind
+    /// what another process has published.
+    fn are_current(&self) -> bool {
+        true
+    }
+
     /// A mark of the change before this number. Records that were made anew have others, though they may have as many
     /// changes. None where there is none.
     async fn mark(&self, before: u64) -> Result<Option<String>, PublishError> {

@@ -80,6 +80,10 @@ impl Records for Withheld<'_> {
         self.records.continues(from).await
     }
 
+    fn are_current(&self) -> bool {
+        self.records.are_current()
+    }
+
     async fn mark(&self, before: u64) -> Result<Option<String>, PublishError> {
         self.records.mark(before).await
     }

@@ -60,9 +60,9 @@ impl Harvest {
         self.catalogs.close(&self.source).await;
     }
 
-    /// What a catalog has, to be published.
+    /// What a catalog has that was opened now or before, to be published.
     pub(crate) fn records(&self, catalog: &CatalogReader) -> CatalogRecords {
-        CatalogRecords::new(catalog, self.store())
+        CatalogRecords::new(catalog, self.store()).that_may_lag()
     }
 }
 

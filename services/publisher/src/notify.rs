@@ -133,14 +133,11 @@ async fn tell_some(shared: &Shared, client: &Client, hub: &Url, way: Way) -> Res
         let Notification { from, until, body, .. } = notification?;
         let body = Bytes::from(body);
         publication.note_under_way(hub, since, UnderWay { from, until }).await?;
-        if way == Way::Ping {
-            // The hub may fetch the topic before it answers.
-            shared.note_payload(until, body.clone());
-        }
-        client.post(request(&channel, way, body.clone())).await?;
+        // The topic may be fetched before the hub has answered.
+        shared.note_payload(until, body.clone());
+        client.post(request(&channel, way, body)).await?;
         publication.note_told(hub, until).await?;
         since = until;
-        shared.note_payload(until, body);
     }
     Ok(true)
 }

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use model::{Archive, Clock as _, ResourceUri, SystemClock};
 use publish::files::FileRecords;
 use publish::{
-    Admission, OaiRecords, Policy, Publication, PublishError, Published, PublishedPath, Records as _, Seen,
-    Takedown, Withdrawals,
+    Admission, CatalogRecords, OaiRecords, Policy, Publication, PublishError, Published, PublishedPath,
+    Records as _, Seen, Takedown, Withdrawals,
 };
 use serving::{Catalogs, VerifiedCache};
 use store::{Store, StoreError};
@@ -226,12 +226,12 @@ impl Shared {
         self.0.packages.has_any(publication, package, takedowns.now().now(), url).await
     }
 
-    /// The newest payload that a hub took. Empty before, and when other publications had many since.
+    /// The newest payload that was sent to a hub. Empty before, and when other publications had many since.
     pub(crate) fn newest(&self) -> Bytes {
         self.0.topics.get(self.0.publication.base.as_str()).unwrap_or_default()
     }
 
-    /// Notes a payload that a hub took, unless another hub has taken a newer one.
+    /// Notes a payload before it is sent to a hub, unless another hub was sent a newer one.
     pub(crate) fn note_payload(&self, until: Timestamp, payload: Bytes) {
         let mut newest = self.0.newest.write().unwrap_or_else(PoisonError::into_inner);
         if until > *newest {
@@ -336,6 +336,17 @@ impl Shared {
         if let Some(base) = OaiRecords::base_of(&records).await? {
             self.0.withdrawn.note(publication, &base, &publication.takedown).await?;
         }
-        publication.run(&records, now, see).await
+        let done = publication.run(&records, now, see).await;
+        if !matches!(done, Err(PublishError::Behind)) {
+            return done;
+        }
+        // Another process has published more than this reader shows, or the catalog was made anew.
+        drop((records, catalog));
+        harvest.close_catalog().await;
+        let catalog = harvest.catalog().await?;
+        publication.run(&CatalogRecords::new(&catalog, harvest.store()), now, see).await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
-use publish::Policy;
+use publish::{CatalogRecords, Policy, PublishError, Seen};
 
 use crate::reader::{Follower, document};
 use crate::world::{BASE, World, small};
@@ -170,6 +170,23 @@ async fn old_lists_old_parts_and_files_of_the_deleted_go_when_their_time_is_over
     let mut fresh = Follower::new(&world.objects);
     fresh.follow().await;
     assert_eq!(fresh.held, world.stored().await);
+}
+
+#[tokio::test]
+async fn records_that_may_lag_behind_what_is_published_make_nothing_anew() {
+    let world = World::with(4, small()).await;
+    world.publish().await;
+    let before = world.all_files().await;
+    let mut see = |_: Seen<'_>| {};
+    // As a reader would show it that was opened before the last change.
+    let behind = World::with(3, small()).await;
+    let records = CatalogRecords::new(&behind.catalog, &behind.store).that_may_lag();
+    let tried = world.publication.run(&records, world.now(), &mut see).await;
+    assert!(matches!(tried, Err(PublishError::Behind)), "{tried:?}");
+    assert!(world.all_files().await == before, "nothing was written");
+    let records = CatalogRecords::new(&world.catalog, &world.store).that_may_lag();
+    let done = world.publication.run(&records, world.now(), &mut see).await.unwrap();
+    assert_eq!((done.changes, done.documents), (0, 0));
 }
 
 #[tokio::test]
