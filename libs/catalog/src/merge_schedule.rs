@@ -1,5 +1,6 @@
 //! What is merged next: the database's own choice. It also tells when nothing is left to merge, or when the merging has
-//! written much: a merge that fails is begun again each time that the parts of the database look for each other's files.
+//! written much: a merge that fails is begun again each time that the parts of the database look for each other's
+//! files.
 
 use std::sync::OnceLock;
 

@@ -16,8 +16,8 @@ pub enum PublishError {
     /// Another process publishes there now.
     #[error("another process publishes to {0} now; wait for its end, or stop it")]
     Busy(String),
-    /// The records may lag, and are not those that were published: shorter, or others. Those of a catalog that is opened
-    /// now tell whether it was made anew.
+    /// The records may lag, and are not those that were published: shorter, or others. Those of a catalog that is
+    /// opened now tell whether it was made anew.
     #[error("the catalog was read before its last changes were made; run the same command again")]
     Behind,
     /// The catalog cannot be read.

@@ -139,8 +139,8 @@ pub trait Records: Send + Sync {
     /// Whether all changes from this number on are known. If not, everything is published anew.
     async fn continues(&self, from: u64) -> Result<bool, PublishError>;
 
-    /// Whether these are all changes that there are by now. A reader of a catalog may lag behind its writer, and so behind
-    /// what another process has published.
+    /// Whether these are all changes that there are by now. A reader of a catalog may lag behind its writer, and so
+    /// behind what another process has published.
     fn are_current(&self) -> bool {
         true
     }

@@ -39,8 +39,9 @@ impl Segment {
         self.archive.add(work, &member(number), uri, stored).await
     }
 
-    /// Writes it. Returns its path. That has its digest: a PUT that comes late, of a run that another one has overtaken,
-    /// replaces no other segment. A run that was killed is repeated with the same name, if it tells the same.
+    /// Writes it. Returns its path. That has its digest: a PUT that comes late, of a run that another one has
+    /// overtaken, replaces no other segment. A run that was killed is repeated with the same name, if it tells the
+    /// same.
     pub(crate) async fn put(self, work: &Work<'_>) -> Result<String, PublishError> {
         let Self { from, number, archive } = self;
         let file = archive.finish()?;

@@ -219,8 +219,8 @@ impl Series {
         known.none_after = Some(Instant::now());
     }
 
-    /// The answer to a write of the file with this number, if it would say what the newest one says: that one counts, and
-    /// nothing follows it.
+    /// The answer to a write of the file with this number, if it would say what the newest one says: that one counts,
+    /// and nothing follows it.
     pub(super) fn said_already(&self, number: u64, bytes: &Bytes) -> Option<PutResult> {
         let known = self.lock();
         let counts = is_believed(known.none_after) && is_believed(known.boundary_at) && !known.is_behind();

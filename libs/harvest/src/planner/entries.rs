@@ -70,8 +70,9 @@ impl Planner {
         Ok(changes)
     }
 
-    /// Parses entries of a list, for which publications are known. Returns the wanted entries, and the changes of all entries. Counts each entry.
-    /// Records the names that they list, except those that are spooled by the document with the number `spooled`.
+    /// Parses entries of a list, for which publications are known. Returns the wanted entries, and the changes of all
+    /// entries. Counts each entry. Records the names that they list, except those that are spooled by the document with
+    /// the number `spooled`.
     pub(crate) fn read_entries(
         &mut self,
         ctx: &mut RunContext,
