@@ -5,35 +5,13 @@ use std::num::NonZeroUsize;
 
 use planning::WindowLimits;
 use simulation::plan::{Only, Plan, Step, Sync};
-use simulation::site::{Entry, Fixity, HttpFault, On, Repository, SiteSpec, What};
+use simulation::site::{Fixity, HttpFault, On, Repository, SiteSpec, What};
 use simulation::world::World;
 use simulation::{Halt, Summary, simulate, simulate_plan};
 
 /// Requests of a first run before the second part of a Resource List Index: robots.txt, the Source
 /// Description, the Capability List, the index and its first part.
 const BEFORE_SECOND_PART: u32 = 5;
-
-/// A Source with only a Resource List of this many resources.
-fn listed(resources: u32) -> SiteSpec {
-    SiteSpec {
-        seed: 1,
-        resources,
-        fixity: Fixity::Both,
-        lastmod: true,
-        etag: true,
-        last_modified: true,
-        content_length: true,
-        list_parts: 1,
-        packages: 0,
-        change_list: false,
-        change_dump: false,
-        package_names_stay: false,
-        deflated: false,
-        hosts: 1,
-        entry: Entry::WellKnown,
-        repository: None,
-    }
-}
 
 /// A repository that has a page for each of its records.
 fn repository(resources: u32) -> SiteSpec {
@@ -46,7 +24,7 @@ fn repository(resources: u32) -> SiteSpec {
         leaves_out_from: false,
         leaves_out_until: false,
     };
-    SiteSpec { repository: Some(repository), ..listed(resources) }
+    SiteSpec { repository: Some(repository), ..SiteSpec::listed(resources) }
 }
 
 fn plan(site: SiteSpec, steps: Vec<Step>) -> Plan {
@@ -64,7 +42,7 @@ fn sync_with(http: Vec<HttpFault>) -> Step {
 
 #[test]
 fn a_quiet_source_is_in_step_after_one_run() {
-    let summary = holds(plan(listed(5), vec![]));
+    let summary = holds(plan(SiteSpec::listed(5), vec![]));
     // robots.txt, Source Description, Capability List, Resource List, and the resources.
     assert_eq!((summary.resources, summary.requests), (5, 4 + 5));
 }
@@ -72,7 +50,7 @@ fn a_quiet_source_is_in_step_after_one_run() {
 /// Dead letters are taken in batches of eight. A run that settled only the first batch left the rest to a later run.
 #[test]
 fn all_dead_letters_that_wait_at_the_start_of_a_run_are_settled_by_it() {
-    let mut world = World::new(plan(listed(1), vec![]));
+    let mut world = World::new(plan(SiteSpec::listed(1), vec![]));
     world.dead_letters = 9;
     world.sync(&Sync::clean());
     assert_eq!(world.dead_letters_left, 0);
@@ -83,7 +61,7 @@ fn all_dead_letters_that_wait_at_the_start_of_a_run_are_settled_by_it() {
 #[test]
 fn a_resource_that_was_gone_before_it_was_fetched_is_no_problem_for_ever() {
     let gone = Step::Change { created: 0, updated: 0, deleted: 1 };
-    holds(plan(listed(5), vec![gone, Step::Sync(Sync::clean())]));
+    holds(plan(SiteSpec::listed(5), vec![gone, Step::Sync(Sync::clean())]));
 }
 
 /// Seed 16: a process whose clock ran ahead, as through a long wait here, left a catalog that the next one
@@ -91,7 +69,7 @@ fn a_resource_that_was_gone_before_it_was_fetched_is_no_problem_for_ever() {
 #[test]
 fn a_process_whose_clock_is_behind_that_of_the_one_before_can_write_the_catalog() {
     let slow = HttpFault { on: On::Resources, skip: 0, times: 2, what: What::Slow(70) };
-    holds(plan(listed(5), vec![sync_with(vec![slow])]));
+    holds(plan(SiteSpec::listed(5), vec![sync_with(vec![slow])]));
 }
 
 /// Seed 1254: an incremental run read the deletion of a resource that was never stored, and did not record
@@ -122,7 +100,7 @@ fn an_absence_that_was_seen_while_a_gap_was_closed_is_confirmed_by_a_run_that_no
 /// The same as a short plan: the Source drops the deletion from its list before a run has read it.
 #[test]
 fn what_a_change_list_has_forgotten_is_deleted_by_runs_that_follow_it() {
-    let site = SiteSpec { change_list: true, ..listed(5) };
+    let site = SiteSpec { change_list: true, ..SiteSpec::listed(5) };
     let steps = vec![
         Step::Sync(Sync::clean()),
         Step::Change { created: 0, updated: 0, deleted: 1 },
@@ -145,7 +123,7 @@ fn a_package_that_could_not_be_read_is_tried_again_by_a_run_that_follows_changes
 /// The same as a short plan, of a Source with a dump only.
 #[test]
 fn a_package_of_a_dump_without_a_list_is_tried_again_by_runs_that_follow_changes() {
-    let site = SiteSpec { list_parts: 0, packages: 1, change_list: true, ..listed(5) };
+    let site = SiteSpec { list_parts: 0, packages: 1, change_list: true, ..SiteSpec::listed(5) };
     let gone = HttpFault { on: On::Packages, skip: 0, times: 1_000, what: What::Status(404, None) };
     let steps = vec![
         Step::Sync(Sync::clean()),
@@ -166,7 +144,7 @@ fn what_a_dump_told_while_absences_were_left_alone_its_next_edition_tells() {
 /// A window that was full of resources of many origins sent none of them, and no outcome came to make room.
 #[test]
 fn resources_of_more_origins_than_the_window_holds_are_fetched() {
-    let site = SiteSpec { hosts: 5_000, ..listed(120) };
+    let site = SiteSpec { hosts: 5_000, ..SiteSpec::listed(120) };
     let limit = |number| NonZeroUsize::new(number).unwrap();
     for (resources, origins) in [(64, 1_000), (64, 3), (1, 1)] {
         let window = WindowLimits { resources: limit(resources), origins: limit(origins) };
@@ -179,7 +157,7 @@ fn resources_of_more_origins_than_the_window_holds_are_fetched() {
 /// problems.
 #[test]
 fn many_origins_that_fail_do_not_keep_a_run_from_ending() {
-    let site = SiteSpec { hosts: 5_000, ..listed(100) };
+    let site = SiteSpec { hosts: 5_000, ..SiteSpec::listed(100) };
     let limit = |number| NonZeroUsize::new(number).unwrap();
     for what in [What::Refused, What::Status(429, Some(3_600)), What::Slow(20)] {
         let fault = HttpFault { on: On::Resources, skip: 3, times: 150, what };
@@ -192,7 +170,7 @@ fn many_origins_that_fail_do_not_keep_a_run_from_ending() {
 fn a_run_ends_at_indexes_without_end_and_loses_nothing() {
     let fault = HttpFault { on: On::Documents, skip: 0, times: 1_000, what: What::Nested };
     holds(plan(
-        listed(5),
+        SiteSpec::listed(5),
         vec![Step::Sync(Sync::clean()), sync_with(vec![fault.clone()]), sync_with(vec![fault])],
     ));
 }
@@ -203,7 +181,10 @@ fn a_run_ends_at_bodies_without_end_and_loses_nothing() {
         let fault = HttpFault { on, skip: 0, times: 1_000, what: What::Endless };
         let change = Step::Change { created: 1, updated: 2, deleted: 0 };
         let publish = Step::Publish { snapshots: true, changes: true };
-        holds(plan(listed(5), vec![Step::Sync(Sync::clean()), change, publish, sync_with(vec![fault])]));
+        holds(plan(
+            SiteSpec::listed(5),
+            vec![Step::Sync(Sync::clean()), change, publish, sync_with(vec![fault])],
+        ));
     }
 }
 
@@ -212,7 +193,7 @@ fn a_run_ends_at_bodies_without_end_and_loses_nothing() {
 /// sync.
 #[test]
 fn the_parts_of_an_index_are_read_again_after_a_first_run_that_could_not_read_one() {
-    let site = SiteSpec { list_parts: 2, etag: false, last_modified: false, ..listed(6) };
+    let site = SiteSpec { list_parts: 2, etag: false, last_modified: false, ..SiteSpec::listed(6) };
     let gone =
         HttpFault { on: On::Documents, skip: BEFORE_SECOND_PART, times: 1, what: What::Status(404, None) };
     assert_eq!(holds(plan(site, vec![sync_with(vec![gone])])).resources, 6);
@@ -225,7 +206,7 @@ fn the_parts_of_an_index_are_read_again_after_a_first_run_that_could_not_read_on
 /// between the two were never seen.
 #[test]
 fn a_gap_between_the_first_baseline_and_changes_that_were_followed_before_is_seen() {
-    let site = SiteSpec { change_list: true, ..listed(5) };
+    let site = SiteSpec { change_list: true, ..SiteSpec::listed(5) };
     let steps = vec![
         Step::Change { created: 0, updated: 2, deleted: 1 },
         Step::Forget,
@@ -242,7 +223,7 @@ fn a_gap_between_the_first_baseline_and_changes_that_were_followed_before_is_see
 #[test]
 fn what_a_first_run_that_read_a_part_has_stored_is_compared_with_the_next_list() {
     for list_parts in [0, 2] {
-        let site = SiteSpec { list_parts, packages: 2, change_list: true, ..listed(6) };
+        let site = SiteSpec { list_parts, packages: 2, change_list: true, ..SiteSpec::listed(6) };
         // The second package, or the second part of the index.
         let (on, skip) =
             if list_parts == 0 { (On::Packages, 1) } else { (On::Documents, BEFORE_SECOND_PART) };
@@ -258,7 +239,7 @@ fn what_a_first_run_that_read_a_part_has_stored_is_compared_with_the_next_list()
 /// names. A resource that had moved from the second to the first was never fetched.
 #[test]
 fn parts_of_two_editions_of_an_index_are_not_taken_for_the_whole_list() {
-    let site = SiteSpec { list_parts: 2, change_list: true, ..listed(6) };
+    let site = SiteSpec { list_parts: 2, change_list: true, ..SiteSpec::listed(6) };
     let anew = HttpFault { on: On::Documents, skip: BEFORE_SECOND_PART, times: 1, what: What::Publishes };
     let steps = vec![Step::Change { created: 2, updated: 0, deleted: 0 }, sync_with(vec![anew])];
     assert_eq!(holds(plan(site, steps)).resources, 8);
@@ -282,7 +263,7 @@ fn a_dump_that_is_published_anew_under_the_same_names_while_it_is_received_loses
             package_names_stay: true,
             change_list: true,
             fixity: Fixity::Nothing,
-            ..listed(2)
+            ..SiteSpec::listed(2)
         };
         let anew = HttpFault { on: On::Packages, skip: 1, times: 1, what: What::Publishes };
         let steps = vec![
@@ -306,7 +287,7 @@ fn a_killed_run_with_a_wider_filter_still_reads_what_it_was_begun_for() {
             Step::Sync(Sync::clean()),
             Step::Sync(Sync::clean()),
         ];
-        holds(plan(listed(5), steps));
+        holds(plan(SiteSpec::listed(5), steps));
     }
 }
 
@@ -316,9 +297,9 @@ fn a_killed_run_with_a_wider_filter_still_reads_what_it_was_begun_for() {
 fn a_run_that_is_resumed_with_another_filter_leaves_nothing_out_for_either() {
     let only = |only| Sync { only: Some(only), ..Sync::clean() };
     let sites = [
-        listed(6),
-        SiteSpec { list_parts: 2, change_list: true, ..listed(6) },
-        SiteSpec { list_parts: 0, packages: 2, change_list: true, ..listed(6) },
+        SiteSpec::listed(6),
+        SiteSpec { list_parts: 2, change_list: true, ..SiteSpec::listed(6) },
+        SiteSpec { list_parts: 0, packages: 2, change_list: true, ..SiteSpec::listed(6) },
     ];
     for site in sites {
         for effect in (1..=60).step_by(3) {
@@ -337,7 +318,7 @@ fn a_run_that_is_resumed_with_another_filter_leaves_nothing_out_for_either() {
 /// A closed Change List was read for fewer resources, and the baseline before it was wider only later.
 #[test]
 fn a_wider_filter_reads_closed_change_lists_once_more() {
-    let site = SiteSpec { change_list: true, ..listed(4) };
+    let site = SiteSpec { change_list: true, ..SiteSpec::listed(4) };
     let narrow = Sync { only: Some(Only::Even), ..Sync::clean() };
     let steps = vec![
         Step::Sync(narrow.clone()),

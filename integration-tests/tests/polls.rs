@@ -5,7 +5,7 @@ use harvest::Report;
 use model::{Mode, PollBasis, Prefer};
 use planning::WindowLimits;
 use simulation::plan::{Plan, Step, Sync};
-use simulation::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
+use simulation::site::{Fixity, HttpFault, On, SiteSpec, What};
 use simulation::world::{Ended, World};
 
 const UNCHANGED: PollOutcome = PollOutcome::Unchanged { requests: 1 };
@@ -13,29 +13,12 @@ const NEWS: PollOutcome = PollOutcome::News { requests: 1 };
 
 /// A Source with a Resource List and a Change List.
 fn site() -> SiteSpec {
-    SiteSpec {
-        seed: 1,
-        resources: 5,
-        fixity: Fixity::Both,
-        lastmod: true,
-        etag: true,
-        last_modified: true,
-        content_length: true,
-        list_parts: 1,
-        packages: 0,
-        change_list: true,
-        change_dump: false,
-        package_names_stay: false,
-        deflated: false,
-        hosts: 1,
-        entry: Entry::WellKnown,
-        repository: None,
-    }
+    SiteSpec { change_list: true, ..listed() }
 }
 
 /// A Source with a Resource List only.
 fn listed() -> SiteSpec {
-    SiteSpec { change_list: false, ..site() }
+    SiteSpec::listed(5)
 }
 
 /// The same without validators.

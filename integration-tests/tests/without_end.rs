@@ -2,29 +2,10 @@
 
 use planning::WindowLimits;
 use simulation::plan::{Plan, Sync};
-use simulation::site::{Entry, Fixity, HttpFault, On, SiteSpec, What};
+use simulation::site::{HttpFault, On, SiteSpec, What};
 use simulation::world::{Ended, World};
 
-/// A Source with a Resource List, or with a package.
-fn world(packages: usize) -> World {
-    let site = SiteSpec {
-        seed: 1,
-        resources: 5,
-        fixity: Fixity::Both,
-        lastmod: true,
-        etag: true,
-        last_modified: true,
-        content_length: true,
-        list_parts: usize::from(packages == 0),
-        packages,
-        change_list: packages > 0,
-        change_dump: false,
-        package_names_stay: false,
-        deflated: false,
-        hosts: 1,
-        entry: Entry::WellKnown,
-        repository: None,
-    };
+fn world(site: SiteSpec) -> World {
     let (per_origin, window) = (2, WindowLimits::default());
     World::new(Plan { seed: 1, site, per_origin, window, by_wire: true, steps: Vec::new() })
 }
@@ -36,7 +17,8 @@ fn sync(on: On, what: What) -> Sync {
 
 #[test]
 fn a_package_that_breaks_off_after_a_few_bytes_each_time_is_a_problem_after_four_attempts() {
-    let mut world = world(1);
+    let listed = SiteSpec::listed(5);
+    let mut world = world(SiteSpec { list_parts: 0, packages: 1, change_list: true, ..listed });
     let Ended::Report(report) = world.sync(&sync(On::Packages, What::Cut(1))) else { panic!("no report") };
     assert_eq!((report.run.counters.documents_failed, report.run.counters.stored), (1, 0));
     // A request and three more in each attempt; and the documents.
@@ -48,7 +30,7 @@ fn a_package_that_breaks_off_after_a_few_bytes_each_time_is_a_problem_after_four
 #[test]
 fn a_resource_whose_server_asks_for_a_pause_each_time_is_a_problem_after_ten() {
     // The last one: others that wait behind it would ask for the same pause.
-    let mut world = world(0);
+    let mut world = world(SiteSpec::listed(5));
     let mut pauses = 0;
     let report = loop {
         match world.sync(&sync(On::Resource(4), What::Status(429, Some(300)))) {

@@ -59,6 +59,30 @@ pub struct SiteSpec {
     pub repository: Option<Repository>,
 }
 
+impl SiteSpec {
+    /// A Source that declares all, with a Resource List of this many resources and nothing else.
+    pub fn listed(resources: u32) -> Self {
+        Self {
+            seed: 1,
+            resources,
+            fixity: Fixity::Both,
+            lastmod: true,
+            etag: true,
+            last_modified: true,
+            content_length: true,
+            list_parts: 1,
+            packages: 0,
+            change_list: false,
+            change_dump: false,
+            package_names_stay: false,
+            deflated: false,
+            hosts: 1,
+            entry: Entry::WellKnown,
+            repository: None,
+        }
+    }
+}
+
 /// The declared fixity of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fixity {

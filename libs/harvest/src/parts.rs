@@ -45,3 +45,25 @@ pub struct Parts {
     /// Cancelled to stop the harvest.
     pub stop: CancellationToken,
 }
+
+#[cfg(test)]
+impl Parts {
+    /// Those of a test: a bus in memory, the clock of the system, the usual options.
+    pub(crate) fn of_test(entry: Url, catalog: Catalog, store: &Store) -> Self {
+        Self {
+            source: SourceId::of_entry(&entry),
+            entry,
+            catalog,
+            store: store.clone(),
+            view: None,
+            client: Client::new(web::WebConfig::default()).expect("a client"),
+            bus: Arc::new(bus::MemoryBus::new(16)),
+            clock: Arc::new(model::SystemClock),
+            options: HarvestOptions::default(),
+            progress: watch::Sender::default(),
+            observer: None,
+            push_lag: PushLag::default(),
+            stop: CancellationToken::new(),
+        }
+    }
+}

@@ -28,20 +28,14 @@ pub struct ObserverError {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use bus::MemoryBus;
     use catalog::{Catalog, CatalogConfig, CatalogReader};
-    use model::{Phase, RunId, SourceId, SystemClock};
+    use model::{Phase, RunId};
     use simulated_source::{SimulatedSource, SourceSpec};
     use store::{Store, StoreOptions, StoreTarget};
     use tempfile::TempDir;
-    use tokio::sync::watch;
-    use tokio_util::sync::CancellationToken;
-    use web::{Client, WebConfig};
-
-    use planning::HarvestOptions;
 
     use super::*;
-    use crate::{Harvest, HarvestError, Parts, Progress, PushLag, Report};
+    use crate::{Harvest, HarvestError, Parts, Report};
 
     /// An observer that fails at first.
     #[derive(Default)]
@@ -94,21 +88,8 @@ mod tests {
         observer: Arc<dyn RunObserver>,
     ) -> Result<Report, HarvestError> {
         let entry: url::Url = offered.well_known().parse().unwrap();
-        let parts = Parts {
-            source: SourceId::of_entry(&entry),
-            entry,
-            catalog: open(store).await,
-            store: store.clone(),
-            view: None,
-            client: Client::new(WebConfig::default()).unwrap(),
-            bus: Arc::new(MemoryBus::new(16)),
-            clock: Arc::new(SystemClock),
-            options: HarvestOptions::default(),
-            progress: watch::Sender::new(Progress::default()),
-            observer: Some(observer),
-            push_lag: PushLag::default(),
-            stop: CancellationToken::new(),
-        };
+        let parts = Parts::of_test(entry, open(store).await, store);
+        let parts = Parts { observer: Some(observer), ..parts };
         Harvest::open(parts).await.unwrap().run().await
     }
 

@@ -11,9 +11,6 @@ use planning::HarvestOptions;
 use store::{Store, StoreOptions, StoreTarget};
 use tempfile::TempDir;
 use testkit::scripted::{Reply, ScriptedServer};
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
-use web::{Client, WebConfig};
 
 use super::*;
 use crate::Harvest;
@@ -114,20 +111,13 @@ impl Case {
     }
 
     async fn open(&self, notified: bool) -> Result<Harvest, HarvestError> {
+        let entry = self.server.uri("/").parse().unwrap();
         let parts = Parts {
             source: self.source.clone(),
-            entry: self.server.uri("/").parse().unwrap(),
-            catalog: self.catalog().await,
-            store: self.store.clone(),
-            view: None,
-            client: Client::new(WebConfig::default()).unwrap(),
             bus: Arc::clone(&self.bus) as Arc<dyn Bus>,
             clock: Arc::new(ManualClock::new(at(100))),
             options: HarvestOptions { notified, ..HarvestOptions::default() },
-            progress: watch::Sender::default(),
-            observer: None,
-            push_lag: crate::PushLag::default(),
-            stop: CancellationToken::new(),
+            ..Parts::of_test(entry, self.catalog().await, &self.store)
         };
         Harvest::open(parts).await
     }

@@ -1,16 +1,9 @@
-use std::sync::Arc;
-
-use bus::MemoryBus;
 use catalog::{Catalog, CatalogConfig};
-use model::{PollBasis, SourceId, SystemClock};
-use planning::HarvestOptions;
+use model::PollBasis;
 use store::Store;
 use testkit::scripted::{Reply, ScriptedServer};
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
-use web::{Client, WebConfig};
 
-use crate::{Harvest, Parts, Progress};
+use crate::{Harvest, Parts};
 
 /// A document with this metadata and these entries.
 fn urlset(md: &str, entries: &str) -> String {
@@ -35,21 +28,7 @@ async fn source(list: &str) -> ScriptedServer {
 async fn run(server: &ScriptedServer, store: &Store) -> Option<PollBasis> {
     let entry: url::Url = server.uri("/caps.xml").parse().unwrap();
     let catalog = Catalog::open(store.object_store(), "catalog", CatalogConfig::default()).await.unwrap();
-    let parts = Parts {
-        source: SourceId::of_entry(&entry),
-        entry,
-        catalog,
-        store: store.clone(),
-        view: None,
-        client: Client::new(WebConfig::default()).unwrap(),
-        bus: Arc::new(MemoryBus::new(16)),
-        clock: Arc::new(SystemClock),
-        options: HarvestOptions::default(),
-        progress: watch::Sender::new(Progress::default()),
-        observer: None,
-        push_lag: crate::PushLag::default(),
-        stop: CancellationToken::new(),
-    };
+    let parts = Parts::of_test(entry, catalog, store);
     let report = Harvest::open(parts).await.unwrap().run().await.unwrap();
     assert!(report.in_sync(), "{:?}", report.first_problems);
     report.poll

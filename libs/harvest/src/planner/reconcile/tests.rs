@@ -1,26 +1,21 @@
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use bus::MemoryBus;
 use catalog::{Catalog, CatalogConfig, LookupCounts, Lookups};
 use fixity::Computed;
 use futures::TryStreamExt as _;
 use jiff::Timestamp;
 use model::{
     Absent, Action, Assurance, Bitstream, Counters, Declaration, DocumentRecord, Listing, Location, Mode,
-    PendingRecord, ResourceRecord, ResourceUri, SetRecord, SourceId, SystemClock,
+    PendingRecord, ResourceRecord, ResourceUri, SetRecord,
 };
 use planning::HarvestOptions;
 use simulated_source::{ChangeKind, SimulatedSource, SourceSpec};
 use store::{Store, StoreOptions, StoreTarget};
 use tempfile::TempDir;
-use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
-use web::{Client, WebConfig};
 
 use super::*;
 use crate::run::document_queue::next_documents;
-use crate::{Harvest, Parts, Progress};
+use crate::{Harvest, Parts};
 
 /// A Source, and a catalog with its initial state.
 struct Case {
@@ -103,21 +98,8 @@ impl Case {
         let entry: url::Url = self.offered.well_known().parse().unwrap();
         let catalog = self.open().await;
         let lookups = Lookups::clone(&catalog);
-        let parts = Parts {
-            source: SourceId::of_entry(&entry),
-            entry,
-            catalog,
-            store: self.store.clone(),
-            view: None,
-            client: Client::new(WebConfig::default()).unwrap(),
-            bus: Arc::new(MemoryBus::new(16)),
-            clock: Arc::new(SystemClock),
-            options: self.options.clone(),
-            progress: watch::Sender::new(Progress::default()),
-            observer: None,
-            push_lag: crate::PushLag::default(),
-            stop: CancellationToken::new(),
-        };
+        let parts = Parts::of_test(entry, catalog, &self.store);
+        let parts = Parts { options: self.options.clone(), ..parts };
         (Harvest::open(parts).await.unwrap(), lookups)
     }
 
