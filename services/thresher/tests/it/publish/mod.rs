@@ -9,6 +9,7 @@ mod damaged;
 mod documents;
 mod files;
 mod fleet_hub;
+mod fleet_readers;
 mod hub_down;
 mod hubs;
 mod in_fleet;
